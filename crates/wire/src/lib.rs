@@ -1,0 +1,24 @@
+//! The bytes: message, service and action types, their CDR form, their hashes, and how ROS names become DDS names.
+//! No I/O and no clock.
+//!
+//! ```
+//! use rosless_wire::{Message, cdr, std_msgs::msg::String as Text};
+//!
+//! let text = Text { data: "hello".into() };
+//! let payload = cdr::to_payload(&text);
+//! assert_eq!(cdr::from_payload::<Text>(&payload), Ok(text));
+//! assert_eq!(Text::TYPE_NAME, "std_msgs/msg/String");
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod action;
+pub mod cdr;
+mod interface;
+mod macros;
+pub mod names;
+mod packages;
+pub mod registry;
+pub mod service;
+
+pub use interface::{Action, Message, Service, TypeInfo};
+pub use packages::*;
