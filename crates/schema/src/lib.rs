@@ -1,0 +1,40 @@
+//! ROS 2 interfaces at run time: definitions, type hashes and messages without a Rust type.
+//!
+//! A [`Registry`] knows definitions: all of `idl/` ([`Registry::embedded`]), directories of the user
+//! ([`Registry::load_dir`]) and descriptions received from other nodes ([`Registry::add_description`]).
+//! From a definition it makes
+//!
+//! - the [`TypeDescription`] and its RIHS01 hash, exactly as rosidl computes them;
+//! - the text `ros2 interface show` prints;
+//! - a [`MessageType`], with which a [`DynamicMessage`] is decoded from CDR, read from YAML or JSON, and
+//!   written back as any of them.
+//!
+//! Bytes and descriptions from the network are hostile until parsed: every function here returns an error for
+//! what it cannot read, never panics, and allocates no more than a small multiple of its input.
+
+#![forbid(unsafe_code)]
+
+mod cdr;
+mod definition;
+mod description;
+mod input;
+mod layout;
+mod parse;
+mod python;
+mod registry;
+mod show;
+mod value;
+mod yaml;
+
+pub use cdr::DecodeError;
+pub use definition::{
+    Arity, BaseType, Constant, Definition, Field, FieldType, Kind, Literal, Primitive, Structure,
+};
+pub use description::{FieldDescription, FieldTypeDescription, IndividualTypeDescription, TypeDescription};
+pub use input::{InputError, Stamp};
+pub use layout::{Element, MessageType, TypedField, ValueType};
+pub use parse::{ParseError, parse};
+pub use registry::{Registry, SchemaError};
+pub use show::Comments;
+pub use value::{DynamicMessage, Value};
+pub use yaml::YamlStyle;

@@ -1,0 +1,108 @@
+//! Definitions as `ros2 interface show` prints them.
+
+use crate::definition::{BaseType, Structure};
+use crate::layout::MAX_DEPTH;
+use crate::registry::{Registry, SchemaError};
+
+/// Which comments [`Registry::show`] keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comments {
+    /// Those of the type asked for: the default of `ros2 interface show`.
+    TopLevel,
+    /// Also those of nested types (`--all-comments`).
+    All,
+    /// None (`--no-comments`).
+    None,
+}
+
+/// Most lines shown; a hostile definition can nest into exponentially many.
+const MAX_LINES: usize = 20_000;
+
+impl Registry {
+    /// The definition with the fields of nested types below them, indented by tabs.
+    pub fn show(&self, name: &str, comments: Comments) -> Result<String, SchemaError> {
+        let full_name = self.full_name(name)?;
+        let mut shown = Shown { registry: self, comments, text: String::new(), lines: 0 };
+        shown.definition(&full_name, 0)?;
+        Ok(shown.text)
+    }
+}
+
+struct Shown<'a> {
+    registry: &'a Registry,
+    comments: Comments,
+    text: String,
+    lines: usize,
+}
+
+impl Shown<'_> {
+    fn definition(&mut self, full_name: &str, depth: usize) -> Result<(), SchemaError> {
+        if depth > MAX_DEPTH {
+            return Err(SchemaError::Invalid {
+                name: full_name.to_owned(),
+                message: format!("types are nested more than {MAX_DEPTH} deep"),
+            });
+        }
+        let registry = self.registry;
+        let Some((_, source)) = registry.source(full_name) else {
+            return self.structure(&*registry.structure(full_name)?, depth);
+        };
+        let with_comments = match self.comments {
+            Comments::All => true,
+            Comments::None => false,
+            Comments::TopLevel => depth == 0,
+        };
+        let structures = registry.definition(full_name)?.structures();
+        for line in source.lines().map(str::trim_end) {
+            // A field's line begins with its type and its name, which is unique within its part of the file.
+            let mut words = line.split([' ', '\t', '#']).filter(|w| !w.is_empty());
+            let (ty, name) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+            let field = structures
+                .iter()
+                .flat_map(|s| &s.fields)
+                .find(|f| f.name == name && f.ty.to_string().rsplit('/').next() == ty.rsplit('/').next());
+            let shown = match field {
+                _ if with_comments => line,
+                Some(_) => line.split('#').next().unwrap_or(line).trim_end(),
+                None if line.is_empty() || line.starts_with('#') => continue,
+                None => line,
+            };
+            self.line(shown, depth, full_name)?;
+            if let Some(BaseType::Message(nested)) = field.map(|f| &f.ty.base) {
+                self.definition(nested, depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// For types without a file: the fields only.
+    fn structure(&mut self, structure: &Structure, depth: usize) -> Result<(), SchemaError> {
+        for field in &structure.fields {
+            let short = match &field.ty.base {
+                BaseType::Message(name) => format!("{}{}", name.replace("/msg/", "/"), field.ty.arity),
+                _ => field.ty.to_string(),
+            };
+            self.line(&format!("{short} {}", field.name), depth, &structure.name)?;
+            if let BaseType::Message(nested) = &field.ty.base {
+                self.definition(nested, depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, line: &str, depth: usize, name: &str) -> Result<(), SchemaError> {
+        self.lines += 1;
+        if self.lines > MAX_LINES {
+            return Err(SchemaError::Invalid {
+                name: name.to_owned(),
+                message: format!("showing it takes more than {MAX_LINES} lines"),
+            });
+        }
+        if !line.is_empty() {
+            self.text.extend(std::iter::repeat_n('\t', depth));
+        }
+        self.text.push_str(line);
+        self.text.push('\n');
+        Ok(())
+    }
+}

@@ -1,0 +1,129 @@
+//! Messages whose type is known only at run time.
+
+use std::sync::Arc;
+
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
+
+use crate::layout::{MessageType, TypedField};
+use crate::python;
+
+/// A message of a [`MessageType`]. It always fits its type: it is made by decoding, by reading text that was
+/// checked, or with default values.
+#[derive(Clone, Debug)]
+pub struct DynamicMessage {
+    ty: Arc<MessageType>,
+    values: Vec<Value>,
+}
+
+/// What a field holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Bool(bool),
+    /// Signed integers of every size.
+    Int(i64),
+    /// Unsigned integers of every size, `byte` and `char`.
+    Uint(u64),
+    F32(f32),
+    F64(f64),
+    /// `string` and `wstring`.
+    String(String),
+    /// Arrays and sequences of `uint8`, `byte` and `char`.
+    Bytes(Vec<u8>),
+    /// All other arrays and sequences.
+    List(Vec<Value>),
+    Message(DynamicMessage),
+}
+
+impl DynamicMessage {
+    /// A message with the default values of its definition.
+    pub fn new(ty: &Arc<MessageType>) -> Self {
+        let values = ty.fields().iter().map(TypedField::default_value).collect();
+        Self { ty: Arc::clone(ty), values }
+    }
+
+    /// The caller has made one fitting value per field.
+    pub(crate) fn from_values(ty: &Arc<MessageType>, values: Vec<Value>) -> Self {
+        Self { ty: Arc::clone(ty), values }
+    }
+
+    pub fn message_type(&self) -> &Arc<MessageType> {
+        &self.ty
+    }
+
+    /// Fields and their values in the order of the definition.
+    pub fn fields(&self) -> impl Iterator<Item = (&TypedField, &Value)> {
+        self.ty.fields().iter().zip(&self.values)
+    }
+
+    /// The value at a path such as `header.stamp.sec` or `points.0.x`; nothing if there is none. Elements of
+    /// [`Value::Bytes`] cannot be addressed.
+    pub fn get(&self, path: &str) -> Option<&Value> {
+        let mut parts = path.split('.');
+        let mut current = self.field(parts.next()?)?;
+        for part in parts {
+            current = match current {
+                Value::Message(message) => message.field(part)?,
+                Value::List(items) => items.get(part.parse::<usize>().ok()?)?,
+                _ => return None,
+            };
+        }
+        Some(current)
+    }
+
+    fn field(&self, name: &str) -> Option<&Value> {
+        self.fields().find(|(field, _)| field.name() == name).map(|(_, value)| value)
+    }
+
+    /// The message as Python's `repr` shows it: `std_msgs.msg.String(data='hi')`. Fixed-size arrays appear as
+    /// plain lists.
+    pub fn to_python(&self) -> String {
+        let mut out = String::new();
+        python::message(self, &mut out);
+        out
+    }
+}
+
+impl PartialEq for DynamicMessage {
+    fn eq(&self, other: &Self) -> bool {
+        self.ty.name() == other.ty.name() && self.values == other.values
+    }
+}
+
+/// A map of the fields; floats that are not finite become the strings `NaN`, `Infinity` and `-Infinity`, because
+/// JSON has no numbers for them.
+impl Serialize for DynamicMessage {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.values.len()))?;
+        for (field, value) in self.fields() {
+            map.serialize_entry(field.name(), value)?;
+        }
+        map.end()
+    }
+}
+
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Value::Bool(b) => serializer.serialize_bool(*b),
+            Value::Int(i) => serializer.serialize_i64(*i),
+            Value::Uint(u) => serializer.serialize_u64(*u),
+            // Widened, so that the same digits appear as in `ros2 topic echo`.
+            Value::F32(f) => serialize_float(f64::from(*f), serializer),
+            Value::F64(f) => serialize_float(*f, serializer),
+            Value::String(s) => serializer.serialize_str(s),
+            Value::Bytes(bytes) => serializer.collect_seq(bytes),
+            Value::List(items) => serializer.collect_seq(items),
+            Value::Message(message) => message.serialize(serializer),
+        }
+    }
+}
+
+fn serialize_float<S: Serializer>(value: f64, serializer: S) -> Result<S::Ok, S::Error> {
+    if value.is_finite() {
+        serializer.serialize_f64(value)
+    } else if value.is_nan() {
+        serializer.serialize_str("NaN")
+    } else {
+        serializer.serialize_str(if value > 0.0 { "Infinity" } else { "-Infinity" })
+    }
+}
