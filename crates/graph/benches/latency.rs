@@ -1,0 +1,383 @@
+//! What this layer costs: round trip and service call against bare RustDDS in the same run, and an idle node.
+//!
+//! `cargo bench -p rosless-graph`; `cargo bench -p rosless-graph -- --idle` for the idle node only.
+//! The ratios matter; the times are those of the machine.
+
+use std::{
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rosless_graph::{Context, ContextOptions, EventLoop, Node, Qos};
+use rosless_tests::{
+    Daemon, DomainLease, TwoHosts, Usage,
+    bench::{Figure, effort},
+};
+use rosless_wire::{
+    example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse},
+    std_msgs::msg,
+};
+
+const WARM_UP: usize = 300;
+const TEXT: usize = 88;
+/// Rounds per turn.
+const ROUNDS: usize = 3000;
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn main() {
+    let asked = |option: &str| std::env::args().any(|argument| argument == option);
+    if asked("--idle-node") {
+        return idle_node();
+    }
+    if !asked("--idle") {
+        round_trips();
+    }
+    measure_idle_nodes(Duration::from_secs(effort(30, 10)));
+}
+
+const COMPARED_WITH_CYCLONE: &str = "topic round trip beside Cyclone's";
+
+fn round_trips() {
+    // In turns, so that a busy machine is busy for both.
+    let (mut bare, mut ours, mut calls) = (vec![], vec![], vec![]);
+    let turns = effort(3, 1);
+    for _ in 0..turns {
+        bare.extend(bare_round_trips());
+        ours.extend(our_round_trips());
+        calls.extend(our_calls());
+    }
+    let (bare, ours) = (median(bare), median(ours));
+    println!("round trip of {TEXT} characters over loopback, median of {}:", turns * ROUNDS);
+    println!("  bare RustDDS     {:>7.1} µs", micros(bare));
+    for (what, time) in [("topic, ours", ours), ("service, ours", median(calls))] {
+        let name = format!("{} round trip, median", what.trim_end_matches(", ours"));
+        let figure = Figure::new("graph", name, micros(time), "µs").against("bare RustDDS", micros(bare));
+        figure.ratio_at_most(1.15).tell();
+        println!(
+            "  {what:<16} {:>7.1} µs  {:.2} of bare",
+            micros(time),
+            time.as_secs_f64() / bare.as_secs_f64()
+        );
+    }
+    match ddsperf() {
+        Some(cyclone) => {
+            println!(
+                "  Cyclone's ddsperf {:>6.1} µs  ours {:.1} of it",
+                micros(cyclone),
+                ours.as_secs_f64() / cyclone.as_secs_f64()
+            );
+            let figure = Figure::new("graph", COMPARED_WITH_CYCLONE, micros(ours), "µs");
+            figure.against("Cyclone's ddsperf", micros(cyclone)).tell();
+        }
+        None => {
+            let reason = "ddsperf is not there (Debian package cyclonedds-tools)";
+            println!("  {reason}");
+            Figure::not_measured("graph", COMPARED_WITH_CYCLONE, reason).tell();
+        }
+    }
+}
+
+/// The median that Cyclone's own ping-pong reports for 100 bytes over loopback.
+fn ddsperf() -> Option<Duration> {
+    const CONFIGURATION: &str = r#"<CycloneDDS><Domain>
+        <General><Interfaces><NetworkInterface address="127.0.0.1"/></Interfaces><AllowMulticast>false</AllowMulticast></General>
+        <Discovery><ParticipantIndex>auto</ParticipantIndex><Peers><Peer address="127.0.0.1"/></Peers></Discovery>
+        </Domain></CycloneDDS>"#;
+    let domain = DomainLease::acquire();
+    let command = |mode: &[&str]| {
+        let mut command = Command::new("ddsperf");
+        command
+            .args(["-i", &domain.id().to_string(), "-D", "4"])
+            .args(mode)
+            .env("CYCLONEDDS_URI", CONFIGURATION);
+        command
+    };
+    let mut pong = command(&["pong"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
+    let output = command(&["ping", "size", "100"]).output();
+    pong.wait().ok()?;
+    let text = String::from_utf8(output.ok()?.stdout).ok()?;
+    // A line a second: `… 50% 14.421us 90% …`; the last one has the warm-up behind it.
+    let median =
+        text.lines().rev().find_map(|line| line.split_once("50% ")?.1.split_once("us")?.0.parse().ok())?;
+    Some(Duration::from_secs_f64(1e-6 * f64::max(median, 0.0)))
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+/// The rounds after the warm-up.
+fn settled(stamps: &[Instant]) -> Vec<Duration> {
+    stamps[WARM_UP..].windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
+fn text() -> String {
+    "x".repeat(TEXT)
+}
+
+fn join<S: 'static>(domain: u16, node: &str) -> (EventLoop<S>, Node) {
+    let context = Context::new(ContextOptions::for_domain(domain)).expect("loopback is there");
+    (EventLoop::new(&context).expect("descriptors are left"), context.node(node).expect("the name is valid"))
+}
+
+/// Runs `echo` on a thread of its own while `ask` measures.
+fn with_echo<T>(echo: impl FnOnce(u16) + Send, ask: impl FnOnce(u16) -> T) -> T {
+    let domain = DomainLease::acquire();
+    thread::scope(|scope| {
+        scope.spawn(|| echo(domain.id()));
+        ask(domain.id())
+    })
+}
+
+fn our_round_trips() -> Vec<Duration> {
+    let echo = |domain| {
+        let (event_loop, node) = join::<bool>(domain, "echo");
+        let back = node.publisher::<msg::String>("pong", Qos::default()).unwrap();
+        let answers = back.clone();
+        event_loop
+            .subscribe::<msg::String>(&node, "ping", Qos::default(), move |done, sample| {
+                *done = sample.message.data.is_empty();
+                answers.publish(&sample.message);
+            })
+            .unwrap();
+        event_loop.run_until(&mut false, PATIENCE, |done| *done).unwrap();
+        back.wait_acknowledged(PATIENCE);
+    };
+    with_echo(echo, |domain| {
+        let (event_loop, node) = join::<Vec<Instant>>(domain, "asker");
+        let publisher = node.publisher::<msg::String>("ping", Qos::default()).unwrap();
+        let again = publisher.clone();
+        let message = msg::String { data: text() };
+        let subscription = event_loop
+            .subscribe::<msg::String>(&node, "pong", Qos::default(), move |stamps: &mut Vec<_>, _| {
+                stamps.push(Instant::now());
+                let last = stamps.len() > WARM_UP + ROUNDS;
+                again.publish(if last { const { &msg::String { data: String::new() } } } else { &message });
+            })
+            .unwrap();
+        let mut stamps = Vec::new();
+        event_loop
+            .run_until(&mut stamps, PATIENCE, |_| publisher.matched() == 1 && subscription.matched() == 1)
+            .unwrap();
+        // The echo may hear before it has found out who listens to it.
+        while stamps.is_empty() {
+            publisher.publish(&msg::String { data: text() });
+            event_loop.run_until(&mut stamps, Duration::from_secs(1), |stamps| !stamps.is_empty()).unwrap();
+        }
+        let all = WARM_UP + ROUNDS + 2;
+        event_loop.run_until(&mut stamps, PATIENCE, |stamps| stamps.len() >= all).unwrap();
+        assert_eq!(stamps.len(), all, "round trips");
+        settled(&stamps)
+    })
+}
+
+fn our_calls() -> Vec<Duration> {
+    struct Asker {
+        client: Option<rosless_graph::Client<AddTwoInts, Asker>>,
+        stamps: Vec<Instant>,
+    }
+    fn ask(asker: &mut Asker) {
+        let last = asker.stamps.len() > WARM_UP + ROUNDS;
+        let request = AddTwoIntsRequest { a: i64::from(last), b: 0 };
+        let client = asker.client.clone().expect("set before the first call");
+        client.call(&request, PATIENCE, |asker, answer| {
+            answer.expect("the server answers");
+            asker.stamps.push(Instant::now());
+            if asker.stamps.len() < WARM_UP + ROUNDS + 3 {
+                ask(asker);
+            }
+        });
+    }
+    let serve = |domain| {
+        let (event_loop, node) = join::<bool>(domain, "server");
+        event_loop
+            .serve::<AddTwoInts>(&node, "add", |done, request, responder| {
+                *done = request.a == 1;
+                responder.reply(&AddTwoIntsResponse { sum: 0 });
+            })
+            .unwrap();
+        event_loop.run_until(&mut false, PATIENCE, |done| *done).unwrap();
+        event_loop.run_for(&mut false, Duration::from_millis(200)).unwrap();
+    };
+    with_echo(serve, |domain| {
+        let (event_loop, node) = join::<Asker>(domain, "asker");
+        let client = event_loop.client::<AddTwoInts>(&node, "add").unwrap();
+        let mut asker = Asker { client: Some(client), stamps: vec![] };
+        ask(&mut asker);
+        assert!(
+            event_loop
+                .run_until(&mut asker, PATIENCE, |asker| asker.stamps.len() > WARM_UP + ROUNDS + 1)
+                .unwrap()
+        );
+        asker.client = None;
+        settled(&asker.stamps)
+    })
+}
+
+/// The same conversation without this crate.
+fn bare_round_trips() -> Vec<Duration> {
+    use mio::{Events, Interest, Poll, Token};
+    use rustdds::{
+        CDRDeserializerAdapter, CDRSerializerAdapter, DomainParticipantBuilder, QosPolicies,
+        QosPolicyBuilder, Timestamp, TopicKind, no_key::DataWriter, no_key::SimpleDataReader,
+        policy::History, policy::Reliability,
+    };
+
+    struct Bare {
+        reader: SimpleDataReader<String, CDRDeserializerAdapter<String>>,
+        writer: DataWriter<String, CDRSerializerAdapter<String>>,
+        poll: Poll,
+        _participant: rustdds::DomainParticipant,
+    }
+
+    impl Bare {
+        fn join(domain: u16, reads: &str, writes: &str) -> Self {
+            let qos = QosPolicyBuilder::new()
+                .reliability(Reliability::Reliable { max_blocking_time: rustdds::Duration::from_millis(100) })
+                .history(History::KeepLast { depth: 10 })
+                .build();
+            let loopback = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+            let participant =
+                DomainParticipantBuilder::new(domain).with_only_networks([loopback]).build().unwrap();
+            let topic = |name: &str| {
+                participant.create_topic(name.into(), "Text".into(), &qos, TopicKind::NoKey).unwrap()
+            };
+            let none = QosPolicies::qos_none();
+            let subscriber = participant.create_subscriber(&none).unwrap();
+            let mut reader =
+                subscriber.create_simple_datareader_no_key(&topic(reads), Some(qos.clone())).unwrap();
+            let publisher = participant.create_publisher(&none).unwrap();
+            let writer = publisher.create_datawriter_no_key(&topic(writes), Some(qos.clone())).unwrap();
+            let poll = Poll::new().unwrap();
+            poll.registry().register(&mut reader, Token(0), Interest::READABLE).unwrap();
+            Self { reader, writer, poll, _participant: participant }
+        }
+
+        fn write(&self, text: String) {
+            self.writer.write(text, Some(Timestamp::now())).unwrap();
+        }
+
+        /// Hands every text that comes to `heard` until it returns `false`.
+        fn run(&mut self, mut heard: impl FnMut(&Self, String) -> bool) {
+            let mut events = Events::with_capacity(8);
+            let deadline = Instant::now() + PATIENCE;
+            let mut count = 0;
+            while Instant::now() < deadline {
+                self.poll.poll(&mut events, Some(Duration::from_millis(20))).unwrap();
+                self.reader.drain_read_notifications();
+                while let Ok(Some(sample)) = self.reader.try_take_one() {
+                    count += 1;
+                    if !heard(self, sample.into_value()) {
+                        return;
+                    }
+                }
+            }
+            panic!("the other side is silent after {count} texts");
+        }
+    }
+
+    let echo = |domain| {
+        let mut bare = Bare::join(domain, "ping", "pong");
+        bare.run(|bare, text| {
+            let go_on = !text.is_empty();
+            bare.write(text);
+            go_on
+        });
+        bare.writer.wait_for_acknowledgments(PATIENCE).unwrap();
+    };
+    with_echo(echo, |domain| {
+        let mut bare = Bare::join(domain, "pong", "ping");
+        // Bare RustDDS tells about matches in three places; asking until somebody answers is simpler.
+        let mut events = Events::with_capacity(8);
+        let deadline = Instant::now() + PATIENCE;
+        while !matches!(bare.reader.try_take_one(), Ok(Some(_))) {
+            assert!(Instant::now() < deadline, "nobody answers");
+            bare.write("anybody?".into());
+            bare.poll.poll(&mut events, Some(Duration::from_millis(100))).unwrap();
+            bare.reader.drain_read_notifications();
+        }
+        bare.write(text());
+        let mut stamps = Vec::new();
+        bare.run(|bare, answer| {
+            if answer == "anybody?" {
+                return true;
+            }
+            stamps.push(Instant::now());
+            let last = stamps.len() > WARM_UP + ROUNDS;
+            bare.write(if last { String::new() } else { text() });
+            !answer.is_empty()
+        });
+        settled(&stamps)
+    })
+}
+
+/// A node as every daemon has one: nothing to do but be there.
+fn idle_node() {
+    let (settings, _arguments) = rosless_graph::config::settings_or_exit();
+    let context = Context::new(settings).unwrap();
+    let node = context.node("idle").unwrap();
+    let event_loop = EventLoop::<()>::new(&context).unwrap();
+    let _publisher = node.publisher::<msg::String>("chatter", Qos::default()).unwrap();
+    event_loop.subscribe::<msg::String>(&node, "chatter", Qos::default(), |_, _| {}).unwrap();
+    println!("up");
+    event_loop.run(&mut ()).unwrap();
+}
+
+/// The cost of a node alone, once on loopback and once on a network of its own, watched at the same time.
+fn measure_idle_nodes(watched: Duration) {
+    // Announcements are more frequent in the first seconds.
+    const SETTLE: Duration = Duration::from_secs(8);
+    let domain = DomainLease::acquire();
+    let own = std::env::current_exe().unwrap();
+    let start = |mut command: Command, range: &str| {
+        command
+            .arg("--idle-node")
+            .env("ROS_DOMAIN_ID", domain.id().to_string())
+            .env("ROS_AUTOMATIC_DISCOVERY_RANGE", range);
+        let node = Daemon::spawn(command);
+        node.wait_for_line("up", PATIENCE);
+        node
+    };
+    let mut nodes = vec![("LOCALHOST", start(Command::new(&own), "LOCALHOST"))];
+    // Multicast on the host's real interface would be heard by its neighbours.
+    let hosts = TwoHosts::new();
+    if let Some(hosts) = &hosts {
+        nodes.push(("SUBNET", start(hosts.command(0, own.to_str().unwrap()), "SUBNET")));
+    } else {
+        Figure::not_measured("graph", "idle node, SUBNET", "network namespaces need root").tell();
+    }
+    thread::sleep(SETTLE);
+    let look = |node: &Daemon| (Instant::now(), Usage::of(node.pid()).expect("the node still runs"));
+    let before: Vec<_> = nodes.iter().map(|(_, node)| look(node)).collect();
+    thread::sleep(watched);
+    for ((range, node), (begin, before)) in nodes.iter().zip(before) {
+        let (end, after) = look(node);
+        let seconds = (end - begin).as_secs_f64();
+        let percent = |cpu: Duration| 100.0 * cpu.as_secs_f64() / seconds;
+        println!("idle node, {range}, watched for {seconds:.0} s after {} s:", SETTLE.as_secs());
+        let (cpu, memory) = (percent(after.cpu() - before.cpu()), after.resident_bytes as f64 / 1e6);
+        println!("  CPU      {cpu:.4} % of a core");
+        println!("  RSS      {memory:.1} MB");
+        let name = |what: &str| format!("idle node, {range}, {what}");
+        Figure::new("graph", name("share of a core"), cpu, "%").at_most(0.1).tell();
+        let threads = format!("{} threads", after.threads.len());
+        Figure::new("graph", name("resident memory"), memory, "MB").at_most(15.0).note(threads).tell();
+        println!("  threads  {}", after.threads.len());
+        for thread in &after.threads {
+            let then = before.threads.iter().find(|then| then.id == thread.id);
+            let (cpu, turns) = then.map_or((Duration::ZERO, 0), |then| (then.cpu, then.turns));
+            println!(
+                "    {:<16} {:.4} %, wakes {:.1} times a second",
+                thread.name,
+                percent(thread.cpu - cpu),
+                (thread.turns - turns) as f64 / seconds
+            );
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What the command line and the environment ask of a ROS process, before anything is started.
+//!
+//! Everything here is pure except [`settings_or_exit`], which reads the process's own arguments and environment.
+
+mod args;
+mod environment;
+mod params_file;
+
+pub use args::{RemapKind, RemapRule, RosArguments};
+pub use environment::{DiscoveryRange, Distro, Environment};
+pub use params_file::{ParameterOverrides, parse_value};
+
+/// Something the user asked for cannot be done: one line that says what was wrong and what is expected.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct UsageError(String);
+
+impl UsageError {
+    /// The exit code of a process that was started with unusable arguments or environment.
+    pub const EXIT_CODE: i32 = 2;
+
+    pub fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+
+    /// Prints the message as one line on stderr and ends the process with [`Self::EXIT_CODE`].
+    pub fn exit(&self) -> ! {
+        eprintln!("error: {self}");
+        std::process::exit(Self::EXIT_CODE)
+    }
+}
+
+/// Arguments and environment together.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    pub arguments: RosArguments,
+    pub environment: Environment,
+}
+
+impl Settings {
+    /// Splits `args` (with the program's name first) into ROS settings and the arguments that are left for the program.
+    pub fn new(
+        args: impl IntoIterator<Item = String>,
+        variable: impl Fn(&str) -> Option<String>,
+        read_file: impl Fn(&str) -> std::io::Result<String>,
+    ) -> Result<(Self, Vec<String>), UsageError> {
+        let (arguments, rest) = RosArguments::parse(args, read_file)?;
+        let mut environment = Environment::parse(variable)?;
+        if let Some(distro) = arguments.distro {
+            environment.distro = distro;
+        }
+        Ok((Self { arguments, environment }, rest))
+    }
+}
+
+/// The settings of this process and the arguments left for its own command line, program name first.
+///
+/// Ends the process with exit code 2 and one line on stderr when they are unusable; nothing has been started by then.
+pub fn settings_or_exit() -> (Settings, Vec<String>) {
+    let args: Result<Vec<_>, _> = std::env::args_os().map(std::ffi::OsString::into_string).collect();
+    args.map_err(|arg| UsageError::new(format!("argument {arg:?} is not UTF-8")))
+        .and_then(|args| {
+            Settings::new(args, |name| std::env::var(name).ok(), |path| std::fs::read_to_string(path))
+        })
+        .unwrap_or_else(|error| error.exit())
+}

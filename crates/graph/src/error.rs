@@ -1,0 +1,44 @@
+use std::io;
+
+/// What can go wrong when a node or one of its parts is made. Samples that go wrong later are counted, not errors.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// An argument, an environment variable or a name the user gave is wrong: exit with code 2.
+    #[error("{0}")]
+    Usage(String),
+    #[error("cannot {what}: {reason}")]
+    Dds { what: String, reason: String },
+    #[error("{what}: {source}")]
+    Io { what: &'static str, source: io::Error },
+    #[error("the event loop has ended")]
+    LoopEnded,
+    /// A signal or a stop request ended the loop before the awaited condition held.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    pub(crate) fn dds(what: impl Into<String>) -> impl FnOnce(rustdds::dds::CreateError) -> Self {
+        let what = what.into();
+        move |error| Self::Dds { what, reason: error.to_string() }
+    }
+
+    pub(crate) fn name(error: impl std::fmt::Display) -> Self {
+        Self::Usage(error.to_string())
+    }
+
+    pub(crate) fn io(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { what, source }
+    }
+
+    /// The process exit code this error deserves: 2 for what the user typed, 1 for the rest.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Interrupted => 130,
+            _ => 1,
+        }
+    }
+}

@@ -1,0 +1,538 @@
+//! The process's one `Poll`: DDS readiness, timers, signals and other descriptors, one callback at a time.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::{BTreeMap, BTreeSet},
+    io,
+    ops::Deref,
+    os::fd::{AsFd, AsRawFd},
+    rc::{Rc, Weak},
+    sync::OnceLock,
+    time::{Duration, Instant},
+};
+
+use mio::{Events, Interest, Poll, Registry, Token, event, unix::SourceFd};
+use rustdds::StatusEvented;
+
+use crate::{Context, Error, Graph, RawPublisher, Result, context::IncompatibleQos};
+
+/// The monotonic clock engines are driven with: time since the process first asked.
+pub fn monotonic() -> Duration {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed()
+}
+
+/// Something that becomes ready. Callbacks run with the application's state.
+pub(crate) trait Source<S> {
+    /// `true`: there is more to do, come back without waiting.
+    fn ready(&self, app: &mut S) -> bool;
+    /// Called when the graph changed.
+    fn graph_changed(&self, _app: &mut S, _graph: &Graph) {}
+    fn deregister(&self, registry: &Registry) -> io::Result<()>;
+}
+
+type Callback<S> = Rc<RefCell<dyn FnMut(&mut S)>>;
+type GraphCallback<S> = Rc<RefCell<dyn FnMut(&mut S, &Graph)>>;
+type QosCallback<S> = Rc<RefCell<dyn FnMut(&mut S, &IncompatibleQos)>>;
+
+struct TimerEntry<S> {
+    /// `None`: once.
+    period: Option<Duration>,
+    callback: Callback<S>,
+}
+
+type NextDeadline<S> = dyn FnMut(&mut S) -> Option<Duration>;
+type FireDeadline<S> = dyn FnMut(&mut S, Duration);
+
+struct EngineDeadline<S> {
+    next: RefCell<Box<NextDeadline<S>>>,
+    fire: RefCell<Box<FireDeadline<S>>>,
+}
+
+pub(crate) struct Core<S> {
+    context: Context,
+    poll: RefCell<Poll>,
+    registry: Registry,
+    sources: RefCell<BTreeMap<usize, Rc<dyn Source<S>>>>,
+    /// Sources that stopped before they were empty.
+    unfinished: RefCell<BTreeSet<usize>>,
+    next_id: Cell<usize>,
+    timers: RefCell<BTreeMap<(Duration, usize), TimerEntry<S>>>,
+    engines: RefCell<Vec<Rc<EngineDeadline<S>>>>,
+    after_batch: RefCell<Vec<Callback<S>>>,
+    on_graph_change: RefCell<Vec<GraphCallback<S>>>,
+    on_incompatible_qos: RefCell<Vec<QosCallback<S>>>,
+    seen_generation: Cell<u64>,
+    stopping: Cell<bool>,
+}
+
+const DISCOVERY: Token = Token(0);
+const DISCOVERY_INFO: Token = Token(1);
+const SIGNALS: Token = Token(2);
+const FIRST_SOURCE: usize = 16;
+/// Participants answer a newcomer's announcement within this time, unless their host is very busy.
+const FIRST_ANSWERS: Duration = Duration::from_millis(300);
+/// The longest that [`EventLoop::settle`] waits for participants that never say what they have.
+const SETTLING: Duration = Duration::from_secs(1);
+
+/// Owns every callback of the process and runs them, one at a time, with the application's state `S`.
+///
+/// All registering methods are those of [`Handle`], which callbacks may capture to register more.
+pub struct EventLoop<S> {
+    core: Rc<Core<S>>,
+    handle: Handle<S>,
+}
+
+/// A way to an event loop that may be cloned into callbacks. It does not keep the loop alive.
+pub struct Handle<S> {
+    core: Weak<Core<S>>,
+}
+
+impl<S> Clone for Handle<S> {
+    fn clone(&self) -> Self {
+        Self { core: self.core.clone() }
+    }
+}
+
+impl<S> std::fmt::Debug for Handle<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Handle")
+    }
+}
+
+impl<S> std::fmt::Debug for EventLoop<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EventLoop").field("context", &self.core.context).finish_non_exhaustive()
+    }
+}
+
+impl<S> Deref for EventLoop<S> {
+    type Target = Handle<S>;
+
+    fn deref(&self) -> &Handle<S> {
+        &self.handle
+    }
+}
+
+impl<S: 'static> EventLoop<S> {
+    /// # Errors
+    /// When descriptors run out, or when the context has an event loop already.
+    pub fn new(context: &Context) -> Result<Self> {
+        let poll = Poll::new().map_err(Error::io("cannot create the event loop"))?;
+        let registry = poll.registry().try_clone().map_err(Error::io("cannot create the event loop"))?;
+        let inner = &context.0;
+        let register = |source: &mut dyn event::Source, token| {
+            // SourceRef below exists because `Registry::register` wants a sized source.
+            registry
+                .register(&mut SourceRef(source), token, Interest::READABLE)
+                .map_err(Error::io("cannot watch DDS"))
+        };
+        register(inner.dds.dds.status_listener().as_status_source_mio1(), DISCOVERY)?;
+        if let Some(reader) = inner.info_reader.borrow_mut().as_mut() {
+            register(&mut reader.dds, DISCOVERY_INFO)?;
+        }
+        if let Some(signals) = inner.signals.borrow_mut().as_mut() {
+            register(signals, SIGNALS)?;
+        }
+        let core = Rc::new(Core {
+            context: context.clone(),
+            poll: RefCell::new(poll),
+            registry,
+            sources: RefCell::default(),
+            unfinished: RefCell::default(),
+            next_id: Cell::new(FIRST_SOURCE),
+            timers: RefCell::default(),
+            engines: RefCell::default(),
+            after_batch: RefCell::default(),
+            on_graph_change: RefCell::default(),
+            on_incompatible_qos: RefCell::default(),
+            seen_generation: Cell::new(0),
+            stopping: Cell::new(false),
+        });
+        let handle = Handle { core: Rc::downgrade(&core) };
+        handle.tend_nodes();
+        Ok(Self { core, handle })
+    }
+
+    pub fn handle(&self) -> Handle<S> {
+        self.handle.clone()
+    }
+
+    /// Runs until SIGINT, SIGTERM or [`Handle::stop`].
+    pub fn run(&self, app: &mut S) -> Result<()> {
+        match self.core.run(app, None, &mut |_| false) {
+            Err(Error::Interrupted) => Ok(()),
+            other => other.map(drop),
+        }
+    }
+
+    /// Runs until `done`, at most for `timeout`. `Ok(false)` when the time was up first.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] on a signal or [`Handle::stop`].
+    pub fn run_until(
+        &self,
+        app: &mut S,
+        timeout: Duration,
+        mut done: impl FnMut(&mut S) -> bool,
+    ) -> Result<bool> {
+        self.core.run(app, Some(monotonic() + timeout), &mut done)
+    }
+
+    /// Gives discovery a moment to finish, so that a sample published next reaches everyone who listens now: for commands
+    /// that publish once and leave.
+    pub fn settle(&self, app: &mut S, publisher: &RawPublisher) -> Result<()> {
+        let joined = self.core.context.0.joined;
+        self.run_for(app, (joined + FIRST_ANSWERS).saturating_sub(monotonic()))?;
+        self.run_until(app, SETTLING, |_| publisher.reaches_everyone()).map(drop)
+    }
+
+    /// Runs for a while.
+    pub fn run_for(&self, app: &mut S, duration: Duration) -> Result<()> {
+        self.run_until(app, duration, |_| false).map(drop)
+    }
+}
+
+/// A timer that can be stopped.
+pub struct Timer<S> {
+    handle: Handle<S>,
+    id: usize,
+}
+
+impl<S> std::fmt::Debug for Timer<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Timer").field("id", &self.id).finish()
+    }
+}
+
+impl<S> Timer<S> {
+    /// It will not fire again.
+    pub fn cancel(self) {
+        if let Some(core) = self.handle.core.upgrade() {
+            core.timers.borrow_mut().retain(|(_, id), _| *id != self.id);
+        }
+    }
+}
+
+impl<S: 'static> Handle<S> {
+    pub(crate) fn core(&self) -> Result<Rc<Core<S>>> {
+        self.core.upgrade().ok_or(Error::LoopEnded)
+    }
+
+    /// Calls back every `period`. A callback that was late is not repeated for the periods it missed.
+    pub fn timer(&self, period: Duration, callback: impl FnMut(&mut S) + 'static) -> Timer<S> {
+        let period = period.max(Duration::from_nanos(1));
+        self.add_timer(monotonic() + period, Some(period), Rc::new(RefCell::new(callback)))
+    }
+
+    /// Calls back once, after `delay`.
+    pub fn once(&self, delay: Duration, callback: impl FnOnce(&mut S) + 'static) -> Timer<S> {
+        let mut callback = Some(callback);
+        let once = move |app: &mut S| {
+            if let Some(callback) = callback.take() {
+                callback(app);
+            }
+        };
+        self.add_timer(monotonic() + delay, None, Rc::new(RefCell::new(once)))
+    }
+
+    fn add_timer(&self, due: Duration, period: Option<Duration>, callback: Callback<S>) -> Timer<S> {
+        let id = self.core.upgrade().map_or(0, |core| {
+            let id = core.new_id();
+            core.timers.borrow_mut().insert((due, id), TimerEntry { period, callback });
+            id
+        });
+        Timer { handle: self.clone(), id }
+    }
+
+    /// Drives an engine: `next` tells its deadline on the [`monotonic`] clock, `fire` is called once it has passed.
+    pub fn engine_deadline(
+        &self,
+        next: impl FnMut(&mut S) -> Option<Duration> + 'static,
+        fire: impl FnMut(&mut S, Duration) + 'static,
+    ) {
+        if let Some(core) = self.core.upgrade() {
+            let engine =
+                EngineDeadline { next: RefCell::new(Box::new(next)), fire: RefCell::new(Box::new(fire)) };
+            core.engines.borrow_mut().push(Rc::new(engine));
+        }
+    }
+
+    /// Calls back after every batch of events, before the loop waits again: the place to drain engines' outputs.
+    pub fn after_batch(&self, callback: impl FnMut(&mut S) + 'static) {
+        if let Some(core) = self.core.upgrade() {
+            core.after_batch.borrow_mut().push(Rc::new(RefCell::new(callback)));
+        }
+    }
+
+    /// Calls back once per batch in which anything about the graph changed.
+    pub fn on_graph_change(&self, callback: impl FnMut(&mut S, &Graph) + 'static) {
+        if let Some(core) = self.core.upgrade() {
+            core.on_graph_change.borrow_mut().push(Rc::new(RefCell::new(callback)));
+        }
+    }
+
+    /// Calls back for every endpoint that would match one of ours if its quality of service fitted. It is logged anyway.
+    pub fn on_incompatible_qos(&self, callback: impl FnMut(&mut S, &IncompatibleQos) + 'static) {
+        if let Some(core) = self.core.upgrade() {
+            core.on_incompatible_qos.borrow_mut().push(Rc::new(RefCell::new(callback)));
+        }
+    }
+
+    /// Calls back when a descriptor (stdin, a socket) can be read. It is watched until the callback returns `false`.
+    ///
+    /// Readiness is reported on change only: read until `WouldBlock`, or read what is there once for a terminal.
+    pub fn watch<F: AsFd + 'static>(
+        &self,
+        fd: F,
+        callback: impl FnMut(&mut S, &mut F) -> bool + 'static,
+    ) -> Result<()> {
+        let core = self.core()?;
+        let token = core.new_id();
+        core.registry
+            .register(&mut SourceFd(&fd.as_fd().as_raw_fd()), Token(token), Interest::READABLE)
+            .map_err(Error::io("cannot watch the descriptor"))?;
+        let source =
+            FdSource { handle: self.clone(), token, fd: RefCell::new(fd), callback: RefCell::new(callback) };
+        core.sources.borrow_mut().insert(token, Rc::new(source));
+        Ok(())
+    }
+
+    /// Makes [`EventLoop::run`] return after the current batch.
+    pub fn stop(&self) {
+        if let Some(core) = self.core.upgrade() {
+            core.stopping.set(true);
+        }
+    }
+
+    /// The context the loop serves; `None` when the loop has ended.
+    pub fn context(&self) -> Option<Context> {
+        Some(self.core.upgrade()?.context.clone())
+    }
+}
+
+struct FdSource<S, F, C> {
+    handle: Handle<S>,
+    token: usize,
+    fd: RefCell<F>,
+    callback: RefCell<C>,
+}
+
+impl<S: 'static, F: AsFd + 'static, C: FnMut(&mut S, &mut F) -> bool> Source<S> for FdSource<S, F, C> {
+    fn ready(&self, app: &mut S) -> bool {
+        let go_on = (self.callback.borrow_mut())(app, &mut self.fd.borrow_mut());
+        if !go_on && let Ok(core) = self.handle.core() {
+            core.remove_source(self.token);
+        }
+        false
+    }
+
+    fn deregister(&self, registry: &Registry) -> io::Result<()> {
+        registry.deregister(&mut SourceFd(&self.fd.borrow().as_fd().as_raw_fd()))
+    }
+}
+
+/// `Registry::register` wants a sized source.
+pub(crate) struct SourceRef<'a>(pub(crate) &'a mut dyn event::Source);
+
+impl event::Source for SourceRef<'_> {
+    fn register(&mut self, registry: &Registry, token: Token, interests: Interest) -> io::Result<()> {
+        self.0.register(registry, token, interests)
+    }
+
+    fn reregister(&mut self, registry: &Registry, token: Token, interests: Interest) -> io::Result<()> {
+        self.0.reregister(registry, token, interests)
+    }
+
+    fn deregister(&mut self, registry: &Registry) -> io::Result<()> {
+        self.0.deregister(registry)
+    }
+}
+
+impl<S: 'static> Core<S> {
+    fn new_id(&self) -> usize {
+        let id = self.next_id.get();
+        self.next_id.set(id + 1);
+        id
+    }
+
+    /// Adds a source whose readiness is that of `evented`.
+    pub(crate) fn add_source(
+        &self,
+        evented: &mut dyn event::Source,
+        source: impl FnOnce(usize) -> Rc<dyn Source<S>>,
+    ) -> Result<usize> {
+        let token = self.new_id();
+        self.registry
+            .register(&mut SourceRef(evented), Token(token), Interest::READABLE)
+            .map_err(Error::io("cannot watch a DDS reader"))?;
+        self.sources.borrow_mut().insert(token, source(token));
+        Ok(token)
+    }
+
+    pub(crate) fn remove_source(&self, token: usize) {
+        let removed = self.sources.borrow_mut().remove(&token);
+        self.unfinished.borrow_mut().remove(&token);
+        if let Some(source) = removed
+            && let Err(error) = source.deregister(&self.registry)
+        {
+            log::debug!("a removed source was not registered: {error}");
+        }
+    }
+
+    fn run(
+        &self,
+        app: &mut S,
+        limit: Option<Duration>,
+        done: &mut dyn FnMut(&mut S) -> bool,
+    ) -> Result<bool> {
+        let mut events = Events::with_capacity(256);
+        loop {
+            self.settle(app);
+            if done(app) {
+                self.flush();
+                return Ok(true);
+            }
+            self.flush();
+            if self.stopping.replace(false) {
+                return Err(Error::Interrupted);
+            }
+            let now = monotonic();
+            if limit.is_some_and(|limit| limit <= now) {
+                return Ok(false);
+            }
+            let timeout = self.next_deadline(app, limit).map(|deadline| deadline.saturating_sub(now));
+            match self.poll.borrow_mut().poll(&mut events, timeout) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                result => result.map_err(Error::io("cannot wait for events"))?,
+            }
+            let left_over = std::mem::take(&mut *self.unfinished.borrow_mut());
+            let ready: BTreeSet<usize> =
+                events.iter().map(|event| event.token().0).chain(left_over).collect();
+            for token in ready {
+                self.dispatch(token, app);
+            }
+            self.fire_timers(app);
+            self.fire_engines(app);
+        }
+    }
+
+    /// What must be true before the loop waits: hooks have run and the graph's followers know what changed.
+    fn settle(&self, app: &mut S) {
+        for callback in snapshot(&self.after_batch) {
+            (callback.borrow_mut())(app);
+        }
+        self.context.0.publish_nodes();
+        let graph = self.context.graph();
+        if self.seen_generation.replace(graph.generation()) == graph.generation() {
+            return;
+        }
+        let sources: Vec<_> = self.sources.borrow().values().cloned().collect();
+        for source in sources {
+            source.graph_changed(app, &graph);
+        }
+        for callback in snapshot(&self.on_graph_change) {
+            (callback.borrow_mut())(app, &graph);
+        }
+        // The followers may have had something to say or to create.
+        for callback in snapshot(&self.after_batch) {
+            (callback.borrow_mut())(app);
+        }
+    }
+
+    fn flush(&self) {
+        self.context.0.publish_nodes();
+        self.context.0.publish_logs();
+    }
+
+    fn next_deadline(&self, app: &mut S, limit: Option<Duration>) -> Option<Duration> {
+        if !self.unfinished.borrow().is_empty()
+            || self.seen_generation.get() != self.context.graph().generation()
+        {
+            return Some(Duration::ZERO);
+        }
+        let timer = self.timers.borrow().keys().next().map(|(due, _)| *due);
+        let engines = snapshot(&self.engines);
+        let engine = engines.iter().filter_map(|engine| (engine.next.borrow_mut())(app)).min();
+        [limit, timer, engine].into_iter().flatten().min()
+    }
+
+    fn dispatch(&self, token: usize, app: &mut S) {
+        let inner = &self.context.0;
+        match Token(token) {
+            DISCOVERY => {
+                for problem in inner.take_discovery_events() {
+                    self.report(app, &problem);
+                }
+            }
+            DISCOVERY_INFO => {
+                if let Some(reader) = inner.info_reader.borrow().as_ref() {
+                    inner.take_discovery_info(reader);
+                }
+            }
+            SIGNALS => {
+                if let Some(signals) = inner.signals.borrow_mut().as_mut()
+                    && signals.pending().next().is_some()
+                {
+                    self.stopping.set(true);
+                }
+            }
+            _ => {
+                let source = self.sources.borrow().get(&token).cloned();
+                if source.is_some_and(|source| source.ready(app))
+                    && self.sources.borrow().contains_key(&token)
+                {
+                    self.unfinished.borrow_mut().insert(token);
+                }
+            }
+        }
+    }
+
+    fn report(&self, app: &mut S, problem: &IncompatibleQos) {
+        let graph = self.context.graph();
+        let whom = graph
+            .node_of(&problem.remote)
+            .map_or_else(|| problem.remote.to_string(), |node| node.to_string());
+        log::warn!(
+            "{}: no samples will flow to or from {whom}: incompatible {} (offered {}; requested {})",
+            problem.topic,
+            problem.policy,
+            problem.offered,
+            problem.requested,
+        );
+        for callback in snapshot(&self.on_incompatible_qos) {
+            (callback.borrow_mut())(app, problem);
+        }
+    }
+
+    fn fire_timers(&self, app: &mut S) {
+        let now = monotonic();
+        // Timers set by these callbacks wait for the next turn, even when they are due at once.
+        let due: Vec<_> = self.timers.borrow().range(..=(now, usize::MAX)).map(|(key, _)| *key).collect();
+        for key in due {
+            let Some(entry) = self.timers.borrow_mut().remove(&key) else { continue };
+            let callback = entry.callback.clone();
+            if let Some(period) = entry.period {
+                let next = key.0 + period;
+                let next = if next > now { next } else { now + period };
+                self.timers.borrow_mut().insert((next, key.1), entry);
+            }
+            (callback.borrow_mut())(app);
+        }
+    }
+
+    fn fire_engines(&self, app: &mut S) {
+        for engine in snapshot(&self.engines) {
+            let now = monotonic();
+            let due = (engine.next.borrow_mut())(app).is_some_and(|deadline| deadline <= now);
+            if due {
+                (engine.fire.borrow_mut())(app, now);
+            }
+        }
+    }
+}
+
+/// Callbacks may register more callbacks, so the list must not stay borrowed while they run.
+fn snapshot<T: ?Sized>(list: &RefCell<Vec<Rc<T>>>) -> Vec<Rc<T>> {
+    list.borrow().clone()
+}

@@ -1,0 +1,101 @@
+//! Who an endpoint is: the 16 bytes that DDS calls GUID and ROS calls gid.
+
+use std::fmt;
+
+/// The global identity of a reader, writer or participant.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Gid(pub [u8; 16]);
+
+/// The part of a [`Gid`] that all endpoints of one participant share.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GidPrefix(pub [u8; 12]);
+
+/// The DDS implementation behind a gid. It decides how service requests are identified on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Vendor {
+    Cyclone,
+    FastDds,
+    RustDds,
+    Other([u8; 2]),
+}
+
+impl Gid {
+    /// The participant this endpoint belongs to.
+    pub fn prefix(&self) -> GidPrefix {
+        let mut prefix = [0; 12];
+        prefix.copy_from_slice(&self.0[..12]);
+        GidPrefix(prefix)
+    }
+
+    pub fn vendor(&self) -> Vendor {
+        match [self.0[0], self.0[1]] {
+            [0x01, 0x10] => Vendor::Cyclone,
+            [0x01, 0x0f] => Vendor::FastDds,
+            [0x01, 0x12] => Vendor::RustDds,
+            other => Vendor::Other(other),
+        }
+    }
+
+    pub(crate) fn guid(&self) -> rustdds::GUID {
+        rustdds::GUID::from_bytes(self.0)
+    }
+}
+
+impl From<rustdds::GUID> for Gid {
+    fn from(guid: rustdds::GUID) -> Self {
+        Self(guid.to_bytes())
+    }
+}
+
+fn dotted(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for (index, byte) in bytes.iter().enumerate() {
+        let separator = if index == 0 { "" } else { "." };
+        write!(f, "{separator}{byte:02x}")?;
+    }
+    Ok(())
+}
+
+/// As `ros2 topic info -v` prints it: hexadecimal bytes separated by dots.
+impl fmt::Display for Gid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        dotted(&self.0, f)
+    }
+}
+
+impl fmt::Debug for Gid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        dotted(&self.0, f)
+    }
+}
+
+impl fmt::Debug for GidPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        dotted(&self.0, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vendor_is_read_from_the_first_two_bytes() {
+        let gid = |a, b| {
+            let mut bytes = [0; 16];
+            (bytes[0], bytes[1]) = (a, b);
+            Gid(bytes)
+        };
+        assert_eq!(gid(0x01, 0x10).vendor(), Vendor::Cyclone);
+        assert_eq!(gid(0x01, 0x0f).vendor(), Vendor::FastDds);
+        assert_eq!(gid(0x01, 0x12).vendor(), Vendor::RustDds);
+        assert_eq!(gid(0x02, 0x12).vendor(), Vendor::Other([0x02, 0x12]));
+    }
+
+    #[test]
+    fn prints_like_the_ros_command_line() {
+        assert_eq!(
+            Gid(*b"\x01\x12abcdefghij\x00\x00\x01\x03").to_string(),
+            "01.12.61.62.63.64.65.66.67.68.69.6a.00.00.01.03"
+        );
+    }
+}

@@ -1,0 +1,552 @@
+//! Who is out there: nodes, topics, services and actions, put together from DDS discovery and `ros_discovery_info`.
+//!
+//! Pure bookkeeping. The event loop feeds it; everything else only looks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rosless_wire::names::{self, RosTopic};
+
+use crate::{
+    Gid, GidPrefix, Qos,
+    discovery_info::{NodeEntities, ParticipantEntities},
+};
+
+/// Which end of a topic an endpoint is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EndpointKind {
+    Reader,
+    Writer,
+}
+
+/// A DDS reader or writer, ours or somebody else's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    pub gid: Gid,
+    pub kind: EndpointKind,
+    /// The DDS topic name (`rt/chatter`).
+    pub dds_topic: String,
+    /// The DDS type name (`std_msgs::msg::dds_::String_`).
+    pub dds_type: String,
+    /// `RIHS01_…` when the endpoint announced it.
+    pub type_hash: Option<String>,
+    pub qos: Qos,
+    /// Cyclone's `clientid=…` or `serviceid=…`: the same for both endpoints of one client or server.
+    pub service_tag: Option<String>,
+}
+
+impl Endpoint {
+    /// The ROS type (`std_msgs/msg/String`); DDS types that are not ROS's keep their name.
+    pub fn type_name(&self) -> String {
+        names::type_from_dds(&self.dds_type).unwrap_or_else(|| self.dds_type.clone())
+    }
+
+    /// What the endpoint is in ROS terms; `None` for DDS topics that ROS tools do not show.
+    pub fn role(&self) -> Option<Role> {
+        Some(match (names::topic_from_dds(&self.dds_topic)?, self.kind) {
+            (RosTopic::Topic(name), EndpointKind::Writer) => Role::Publisher(name.to_owned()),
+            (RosTopic::Topic(name), EndpointKind::Reader) => Role::Subscription(name.to_owned()),
+            (RosTopic::Request(name), EndpointKind::Reader) => Role::Server(name.to_owned()),
+            (RosTopic::Request(name), EndpointKind::Writer) => Role::Client(name.to_owned()),
+            // The other half of a server or client says nothing new.
+            (RosTopic::Reply(_), _) => return None,
+        })
+    }
+
+    /// Whether samples of this writer go to `reader`: topic, type and quality of service fit.
+    fn feeds(&self, reader: &Endpoint) -> bool {
+        (self.kind, reader.kind) == (EndpointKind::Writer, EndpointKind::Reader)
+            && self.dds_topic == reader.dds_topic
+            && self.dds_type == reader.dds_type
+            && self.qos.satisfies(&reader.qos)
+    }
+
+    /// The ROS name of the topic or service, for messages to people.
+    pub fn ros_name(&self) -> String {
+        ros_name(&self.dds_topic)
+    }
+}
+
+pub(crate) fn ros_name(dds_topic: &str) -> String {
+    match names::topic_from_dds(dds_topic) {
+        Some(RosTopic::Topic(name) | RosTopic::Request(name) | RosTopic::Reply(name)) => name.to_owned(),
+        None => dds_topic.to_owned(),
+    }
+}
+
+/// What an endpoint does, with the ROS name of its topic or service.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    Publisher(String),
+    Subscription(String),
+    Server(String),
+    Client(String),
+}
+
+/// What a DDS endpoint says about itself in USER_DATA.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UserData {
+    pub type_hash: Option<String>,
+    pub service_tag: Option<String>,
+}
+
+impl UserData {
+    /// Finds `key=value;` pairs; the length word in front and the padding behind do not disturb.
+    pub fn parse(bytes: &[u8]) -> Self {
+        let value = |key: &str| {
+            let start = bytes.windows(key.len()).position(|window| window == key.as_bytes())? + key.len();
+            let rest = &bytes[start..];
+            let end = rest.iter().position(|byte| *byte == b';')?;
+            std::str::from_utf8(&rest[..end]).ok().map(str::to_owned)
+        };
+        Self {
+            type_hash: value("typehash="),
+            service_tag: value("clientid=").or_else(|| value("serviceid=")),
+        }
+    }
+}
+
+/// A node's full name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeName {
+    pub namespace: String,
+    pub name: String,
+}
+
+impl std::fmt::Display for NodeName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.namespace.trim_end_matches('/'), self.name)
+    }
+}
+
+/// The graph as this participant knows it. A snapshot: ask the context again for a newer one.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    /// Everyone discovery has found, whether or not more is known of them.
+    participants: BTreeSet<GidPrefix>,
+    /// What the participants said of themselves.
+    nodes: BTreeMap<GidPrefix, Vec<NodeEntities>>,
+    endpoints: BTreeMap<Gid, Endpoint>,
+    /// Local endpoint to the endpoints it exchanges samples with.
+    matches: BTreeMap<Gid, BTreeSet<Gid>>,
+    generation: u64,
+}
+
+impl Graph {
+    /// Grows with every change; equal numbers mean equal graphs.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// All nodes, sorted. Two nodes with the same name appear twice, as in `ros2 node list`.
+    pub fn nodes(&self) -> Vec<NodeName> {
+        let mut nodes: Vec<_> = self.nodes.values().flatten().map(NodeEntities::full_name).collect();
+        nodes.sort();
+        nodes
+    }
+
+    pub fn has_node(&self, full_name: &str) -> bool {
+        self.nodes.values().flatten().any(|node| node.full_name().to_string() == full_name)
+    }
+
+    /// The node that owns an endpoint, once its participant has said so.
+    pub fn node_of(&self, gid: &Gid) -> Option<NodeName> {
+        let nodes = self.nodes.get(&gid.prefix())?;
+        let owner = nodes.iter().find(|node| node.readers.contains(gid) || node.writers.contains(gid))?;
+        Some(owner.full_name())
+    }
+
+    pub fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
+        self.endpoints.values()
+    }
+
+    pub fn endpoint(&self, gid: &Gid) -> Option<&Endpoint> {
+        self.endpoints.get(gid)
+    }
+
+    /// The endpoints of one node with what they are.
+    pub fn endpoints_of(&self, full_name: &str) -> Vec<(Role, &Endpoint)> {
+        let mut found: Vec<_> = self
+            .nodes
+            .values()
+            .flatten()
+            .filter(|node| node.full_name().to_string() == full_name)
+            .flat_map(|node| node.readers.iter().chain(&node.writers))
+            .filter_map(|gid| self.endpoints.get(gid))
+            .filter_map(|endpoint| Some((endpoint.role()?, endpoint)))
+            .collect();
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        found
+    }
+
+    /// Topic names with the types seen on each.
+    pub fn topics(&self) -> BTreeMap<String, BTreeSet<String>> {
+        self.named(|role| match role {
+            Role::Publisher(name) | Role::Subscription(name) => Some(name),
+            _ => None,
+        })
+    }
+
+    /// Service names that have a server, with their types (`std_srvs/srv/Trigger`).
+    pub fn services(&self) -> BTreeMap<String, BTreeSet<String>> {
+        let without_suffix = |types: BTreeSet<String>| {
+            types.into_iter().map(|t| t.strip_suffix("_Request").unwrap_or(&t).to_owned()).collect()
+        };
+        let services = self.named(|role| match role {
+            Role::Server(name) => Some(name),
+            _ => None,
+        });
+        services.into_iter().map(|(name, types)| (name, without_suffix(types))).collect()
+    }
+
+    /// Action names that have a server, with their types (`control_msgs/action/FollowJointTrajectory`).
+    pub fn actions(&self) -> BTreeMap<String, BTreeSet<String>> {
+        self.services()
+            .into_iter()
+            .filter_map(|(name, types)| {
+                let action = name.strip_suffix("/_action/send_goal")?.to_owned();
+                let types =
+                    types.iter().filter_map(|t| t.strip_suffix("_SendGoal")).map(str::to_owned).collect();
+                Some((action, types))
+            })
+            .collect()
+    }
+
+    fn named(&self, pick: impl Fn(Role) -> Option<String>) -> BTreeMap<String, BTreeSet<String>> {
+        let mut named = BTreeMap::<_, BTreeSet<_>>::new();
+        for endpoint in self.endpoints.values() {
+            if let Some(name) = endpoint.role().and_then(&pick) {
+                named.entry(name).or_default().insert(endpoint.type_name());
+            }
+        }
+        named
+    }
+
+    /// Publishers of a ROS topic.
+    pub fn publishers(&self, topic: &str) -> Vec<&Endpoint> {
+        let role = Role::Publisher(topic.to_owned());
+        self.endpoints.values().filter(|endpoint| endpoint.role().as_ref() == Some(&role)).collect()
+    }
+
+    /// Subscriptions to a ROS topic.
+    pub fn subscriptions(&self, topic: &str) -> Vec<&Endpoint> {
+        let role = Role::Subscription(topic.to_owned());
+        self.endpoints.values().filter(|endpoint| endpoint.role().as_ref() == Some(&role)).collect()
+    }
+
+    /// The endpoints a local endpoint exchanges samples with.
+    pub fn matched(&self, local: &Gid) -> impl Iterator<Item = &Gid> {
+        self.matches.get(local).into_iter().flatten()
+    }
+
+    pub fn is_matched(&self, local: &Gid, remote: &Gid) -> bool {
+        self.matches.get(local).is_some_and(|remotes| remotes.contains(remote))
+    }
+
+    /// Whether every participant found so far has said which endpoints it has, and all of these are known. Stays `false`
+    /// beside a participant that is not one of ROS, which never says so.
+    pub fn is_settled(&self) -> bool {
+        self.participants.iter().all(|prefix| {
+            self.nodes.get(prefix).is_some_and(|nodes| {
+                let mut all = nodes.iter().flat_map(|node| node.readers.iter().chain(&node.writers));
+                all.all(|gid| self.endpoints.contains_key(gid))
+            })
+        })
+    }
+
+    /// Whether a local writer is matched with every reader there is for it, and more are not to be expected.
+    pub fn reaches_everyone(&self, local: &Gid) -> bool {
+        self.is_settled()
+            && self.endpoint(local).is_some_and(|writer| {
+                self.endpoints()
+                    .filter(|reader| writer.feeds(reader))
+                    .all(|reader| self.is_matched(local, &reader.gid))
+            })
+    }
+
+    pub fn add_participant(&mut self, prefix: GidPrefix) {
+        if self.participants.insert(prefix) {
+            self.generation += 1;
+        }
+    }
+
+    /// A participant said which nodes it has. `from` is the writer that said it: nobody speaks for another.
+    pub fn set_entities(&mut self, from: &Gid, entities: ParticipantEntities) {
+        let prefix = entities.participant.prefix();
+        if from.prefix() != prefix || self.nodes.get(&prefix) == Some(&entities.nodes) {
+            return;
+        }
+        self.nodes.insert(prefix, entities.nodes);
+        self.generation += 1;
+    }
+
+    pub fn add_endpoint(&mut self, endpoint: Endpoint) {
+        if self.endpoints.get(&endpoint.gid) != Some(&endpoint) {
+            self.endpoints.insert(endpoint.gid, endpoint);
+            self.generation += 1;
+        }
+    }
+
+    pub fn remove_endpoint(&mut self, gid: &Gid) {
+        let known = self.endpoints.remove(gid).is_some();
+        let was_local = self.matches.remove(gid).is_some();
+        let unmatched =
+            self.matches.values_mut().filter_map(|remotes| remotes.remove(gid).then_some(())).count();
+        if known || was_local || unmatched > 0 {
+            self.generation += 1;
+        }
+    }
+
+    /// A participant left: its nodes and endpoints go with it.
+    pub fn remove_participant(&mut self, prefix: GidPrefix) {
+        let mut changed = self.participants.remove(&prefix) | self.nodes.remove(&prefix).is_some();
+        let mut stays = |gid: &Gid| {
+            let stays = gid.prefix() != prefix;
+            changed |= !stays;
+            stays
+        };
+        self.endpoints.retain(|gid, _| stays(gid));
+        self.matches.values_mut().for_each(|remotes| remotes.retain(&mut stays));
+        if changed {
+            self.generation += 1;
+        }
+    }
+
+    pub fn add_match(&mut self, local: Gid, remote: Gid) {
+        if self.matches.entry(local).or_default().insert(remote) {
+            self.generation += 1;
+        }
+    }
+
+    /// Adds the matches that local endpoints must have by topic, type and quality of service, after events may have been
+    /// missed.
+    pub fn infer_matches(&mut self, local: GidPrefix) {
+        let mut by_topic = BTreeMap::<&str, Vec<&Endpoint>>::new();
+        for endpoint in self.endpoints.values().filter(|endpoint| endpoint.gid.prefix() == local) {
+            by_topic.entry(&endpoint.dds_topic).or_default().push(endpoint);
+        }
+        let mut found = Vec::new();
+        for remote in self.endpoints.values() {
+            for ours in by_topic.get(remote.dds_topic.as_str()).into_iter().flatten() {
+                if ours.feeds(remote) || remote.feeds(ours) {
+                    found.push((ours.gid, remote.gid));
+                }
+            }
+        }
+        found.into_iter().for_each(|(ours, remote)| self.add_match(ours, remote));
+    }
+
+    /// Forgets remote endpoints that discovery no longer knows, after events may have been missed.
+    pub fn retain_endpoints(&mut self, keep: impl Fn(&Gid) -> bool) {
+        let gone: Vec<_> = self.endpoints.keys().filter(|gid| !keep(gid)).copied().collect();
+        gone.iter().for_each(|gid| self.remove_endpoint(gid));
+    }
+}
+
+impl NodeEntities {
+    pub fn full_name(&self) -> NodeName {
+        NodeName { namespace: self.namespace.clone(), name: self.name.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn gid(participant: u8, entity: u8) -> Gid {
+        let mut bytes = [participant; 16];
+        bytes[15] = entity;
+        Gid(bytes)
+    }
+
+    fn endpoint(gid: Gid, kind: EndpointKind, topic: &str, dds_type: &str) -> Endpoint {
+        Endpoint {
+            gid,
+            kind,
+            dds_topic: topic.into(),
+            dds_type: dds_type.into(),
+            type_hash: None,
+            qos: Qos::default(),
+            service_tag: None,
+        }
+    }
+
+    fn node(name: &str, readers: &[Gid], writers: &[Gid]) -> NodeEntities {
+        NodeEntities {
+            namespace: "/ns".into(),
+            name: name.into(),
+            readers: readers.to_vec(),
+            writers: writers.to_vec(),
+        }
+    }
+
+    fn busy_graph() -> Graph {
+        let mut graph = Graph::default();
+        use EndpointKind::{Reader, Writer};
+        graph.add_endpoint(endpoint(gid(1, 1), Writer, "rt/chatter", "std_msgs::msg::dds_::String_"));
+        graph.add_endpoint(endpoint(gid(2, 1), Reader, "rt/chatter", "std_msgs::msg::dds_::String_"));
+        graph.add_endpoint(endpoint(gid(1, 2), Reader, "rq/ns/addRequest", "pkg::srv::dds_::Add_Request_"));
+        graph.add_endpoint(endpoint(gid(1, 3), Writer, "rr/ns/addReply", "pkg::srv::dds_::Add_Response_"));
+        graph.add_endpoint(endpoint(
+            gid(1, 4),
+            Reader,
+            "rq/move/_action/send_goalRequest",
+            "pkg::action::dds_::Move_SendGoal_Request_",
+        ));
+        graph.add_endpoint(endpoint(gid(2, 9), Writer, "plain_dds_topic", "Anything"));
+        graph.set_entities(
+            &gid(1, 0),
+            ParticipantEntities {
+                participant: gid(1, 0xc1),
+                nodes: vec![node("talker", &[gid(1, 2), gid(1, 4)], &[gid(1, 1), gid(1, 3)])],
+            },
+        );
+        graph
+    }
+
+    #[test]
+    fn names_and_types_are_shown_as_ros_shows_them() {
+        let graph = busy_graph();
+        let set = |text: &str| BTreeSet::from([text.to_owned()]);
+        assert_eq!(graph.topics(), BTreeMap::from([("/chatter".into(), set("std_msgs/msg/String"))]));
+        assert_eq!(graph.services()["/ns/add"], set("pkg/srv/Add"));
+        assert_eq!(graph.actions(), BTreeMap::from([("/move".into(), set("pkg/action/Move"))]));
+        assert_eq!(graph.nodes()[0].to_string(), "/ns/talker");
+        assert_eq!(graph.node_of(&gid(1, 1)).unwrap().name, "talker");
+        assert_eq!(graph.node_of(&gid(2, 1)), None);
+        let roles: Vec<_> = graph.endpoints_of("/ns/talker").into_iter().map(|(role, _)| role).collect();
+        assert_eq!(
+            roles,
+            [
+                Role::Publisher("/chatter".into()),
+                Role::Server("/move/_action/send_goal".into()),
+                Role::Server("/ns/add".into())
+            ]
+        );
+    }
+
+    #[test]
+    fn nobody_speaks_for_another_participant() {
+        let mut graph = busy_graph();
+        graph.set_entities(&gid(2, 0), ParticipantEntities { participant: gid(1, 0xc1), nodes: vec![] });
+        assert!(graph.has_node("/ns/talker"));
+    }
+
+    #[test]
+    fn a_leaving_participant_takes_everything_along() {
+        let mut graph = busy_graph();
+        graph.add_match(gid(2, 1), gid(1, 1));
+        graph.remove_participant(gid(1, 0).prefix());
+        assert!(graph.nodes().is_empty());
+        assert!(graph.publishers("/chatter").is_empty());
+        assert_eq!(graph.subscriptions("/chatter").len(), 1);
+        assert_eq!(graph.matched(&gid(2, 1)).count(), 0);
+    }
+
+    #[test]
+    fn matches_follow_from_topic_type_and_quality() {
+        use EndpointKind::{Reader, Writer};
+        let text = "std_msgs::msg::dds_::String_";
+        let mut graph = Graph::default();
+        graph.add_endpoint(endpoint(gid(1, 1), Reader, "rt/chatter", text));
+        graph.add_endpoint(endpoint(gid(2, 1), Writer, "rt/chatter", text));
+        graph.add_endpoint(endpoint(gid(2, 2), Writer, "rt/chatter", "std_msgs::msg::dds_::Bool_"));
+        graph.add_endpoint(endpoint(gid(2, 3), Reader, "rt/chatter", text));
+        graph.add_endpoint(endpoint(gid(2, 4), Writer, "rt/other", text));
+        let best_effort = Qos::default().best_effort();
+        graph.add_endpoint(Endpoint { qos: best_effort, ..endpoint(gid(2, 5), Writer, "rt/chatter", text) });
+        graph.infer_matches(gid(1, 0).prefix());
+        assert_eq!(graph.matched(&gid(1, 1)).collect::<Vec<_>>(), [&gid(2, 1)]);
+        assert_eq!(graph.matched(&gid(2, 1)).count(), 0, "only ours are kept");
+    }
+
+    #[test]
+    fn a_writer_reaches_everyone_when_nobody_is_half_known() {
+        use EndpointKind::{Reader, Writer};
+        let text = "std_msgs::msg::dds_::String_";
+        let mut graph = Graph::default();
+        let (ours, theirs) = (gid(1, 1), gid(2, 1));
+        graph.add_endpoint(endpoint(ours, Writer, "rt/chatter", text));
+        assert!(graph.reaches_everyone(&ours), "nobody is there");
+        graph.add_participant(theirs.prefix());
+        assert!(!graph.reaches_everyone(&ours), "somebody is there and has said nothing");
+        let says = |readers: &[Gid]| ParticipantEntities {
+            participant: gid(2, 0xc1),
+            nodes: vec![node("listener", readers, &[])],
+        };
+        graph.set_entities(&gid(2, 0), says(&[theirs, gid(2, 2)]));
+        graph.add_endpoint(endpoint(theirs, Reader, "rt/chatter", text));
+        graph.add_match(ours, theirs);
+        assert!(!graph.reaches_everyone(&ours), "one of the endpoints is not known yet");
+        graph.add_endpoint(endpoint(gid(2, 2), Reader, "rt/chatter", text));
+        assert!(!graph.reaches_everyone(&ours), "one of the readers is not matched yet");
+        graph.add_match(ours, gid(2, 2));
+        assert!(graph.reaches_everyone(&ours));
+        graph.add_endpoint(endpoint(gid(2, 3), Reader, "rt/chatter", "std_msgs::msg::dds_::Bool_"));
+        assert!(graph.reaches_everyone(&ours), "another type is nothing to wait for");
+        graph.set_entities(&gid(2, 0), ParticipantEntities { participant: gid(2, 0xc1), nodes: vec![] });
+        assert!(graph.is_settled(), "a participant without nodes has said so");
+    }
+
+    #[test]
+    fn user_data_is_found_behind_a_length_word() {
+        let parsed = UserData::parse(b"\x21\0\0\0clientid= 1.10.2;typehash=RIHS01_ab;\0\0\0");
+        assert_eq!(parsed.type_hash.as_deref(), Some("RIHS01_ab"));
+        assert_eq!(parsed.service_tag.as_deref(), Some(" 1.10.2"));
+        assert_eq!(UserData::parse(b"typehash=\xff;"), UserData::default());
+        assert_eq!(UserData::parse(b"typehash=unfinished"), UserData::default());
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Add(u8, u8),
+        Remove(u8, u8),
+        Leave(u8),
+        Match(u8, u8),
+    }
+
+    proptest! {
+        /// Whatever the order of events, matches never point at endpoints of a participant that left after them.
+        #[test]
+        fn no_ghosts(steps in prop::collection::vec(
+            prop_oneof![
+                (0u8..4, 0u8..4).prop_map(|(p, e)| Step::Add(p, e)),
+                (0u8..4, 0u8..4).prop_map(|(p, e)| Step::Remove(p, e)),
+                (0u8..4).prop_map(Step::Leave),
+                (1u8..4, 0u8..4).prop_map(|(p, e)| Step::Match(p, e)),
+            ], 0..60)) {
+            let mut graph = Graph::default();
+            let mut alive = BTreeSet::new();
+            let mut matched = BTreeSet::new();
+            for step in steps {
+                let before = (graph.endpoints.clone(), graph.matches.clone(), graph.generation);
+                match step {
+                    Step::Add(p, e) => {
+                        graph.add_endpoint(endpoint(gid(p, e), EndpointKind::Writer, "rt/x", "t"));
+                        alive.insert(gid(p, e));
+                    }
+                    Step::Remove(p, e) => {
+                        graph.remove_endpoint(&gid(p, e));
+                        alive.remove(&gid(p, e));
+                        matched.remove(&gid(p, e));
+                    }
+                    Step::Leave(p) => {
+                        graph.remove_participant(gid(p, 0).prefix());
+                        alive.retain(|gid| gid.prefix() != Gid([p; 16]).prefix());
+                        matched.retain(|gid: &Gid| gid.prefix() != Gid([p; 16]).prefix());
+                    }
+                    Step::Match(p, e) => {
+                        graph.add_match(gid(200, 1), gid(p, e));
+                        matched.insert(gid(p, e));
+                    }
+                }
+                prop_assert_eq!(graph.endpoints.keys().copied().collect::<BTreeSet<_>>(), alive.clone());
+                prop_assert_eq!(graph.matched(&gid(200, 1)).copied().collect::<BTreeSet<_>>(), matched.clone());
+                if before.2 == graph.generation {
+                    prop_assert_eq!(before.0, graph.endpoints.clone());
+                }
+            }
+        }
+    }
+}

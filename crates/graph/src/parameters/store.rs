@@ -1,0 +1,559 @@
+//! The rules for declaring, reading and setting parameters, as rclcpp has them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{ParameterType, ParameterValue};
+
+/// Values a numeric parameter may take; the ends are always allowed, a step of zero means any value between them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Range {
+    Integer { from: i64, to: i64, step: u64 },
+    Double { from: f64, to: f64, step: f64 },
+}
+
+impl Range {
+    /// Values of the other number type, and of no number type, are not this range's business.
+    fn allows(&self, value: &ParameterValue) -> bool {
+        match (self, value) {
+            (_, ParameterValue::Integer(v)) => self.allows_integer(*v),
+            (_, ParameterValue::IntegerArray(v)) => v.iter().all(|v| self.allows_integer(*v)),
+            (_, ParameterValue::Double(v)) => self.allows_double(*v),
+            (_, ParameterValue::DoubleArray(v)) => v.iter().all(|v| self.allows_double(*v)),
+            _ => true,
+        }
+    }
+
+    fn allows_integer(&self, value: i64) -> bool {
+        let Self::Integer { from, to, step } = *self else { return true };
+        let on_step = || step == 0 || (i128::from(value) - i128::from(from)) % i128::from(step) == 0;
+        value == from || value == to || (from..=to).contains(&value) && on_step()
+    }
+
+    fn allows_double(&self, value: f64) -> bool {
+        let Self::Double { from, to, step } = *self else { return true };
+        // As tolerant as rclcpp: a hundred units in the last place.
+        let equal = |a: f64, b: f64| (a - b).abs() <= f64::EPSILON * (a + b).abs() * 100.0;
+        let on_step = || step == 0.0 || equal(value, from + ((value - from) / step).round() * step);
+        equal(value, from) || equal(value, to) || (from..=to).contains(&value) && on_step()
+    }
+
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Integer { .. } => "integer",
+            Self::Double { .. } => "floating point",
+        }
+    }
+}
+
+/// What is declared about a parameter, besides its value.
+///
+/// ```
+/// use rosless_graph::parameters::Descriptor;
+/// let rate = Descriptor::new("rate").description("Publications per second").integer_range(1, 1000, 1).read_only();
+/// assert!(rate.read_only);
+/// ```
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Descriptor {
+    pub name: String,
+    pub kind: ParameterType,
+    pub description: String,
+    pub additional_constraints: String,
+    pub read_only: bool,
+    /// The type may change with each value.
+    pub dynamic_typing: bool,
+    pub range: Option<Range>,
+}
+
+impl Descriptor {
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+
+    #[must_use]
+    pub fn description(mut self, text: impl Into<String>) -> Self {
+        self.description = text.into();
+        self
+    }
+
+    /// Rules in words, for those that a range cannot say.
+    #[must_use]
+    pub fn constraints(mut self, text: impl Into<String>) -> Self {
+        self.additional_constraints = text.into();
+        self
+    }
+
+    #[must_use]
+    pub fn read_only(mut self) -> Self {
+        self.read_only = true;
+        self
+    }
+
+    #[must_use]
+    pub fn dynamic_typing(mut self) -> Self {
+        self.dynamic_typing = true;
+        self
+    }
+
+    #[must_use]
+    pub fn integer_range(mut self, from: i64, to: i64, step: u64) -> Self {
+        self.range = Some(Range::Integer { from, to, step });
+        self
+    }
+
+    #[must_use]
+    pub fn double_range(mut self, from: f64, to: f64, step: f64) -> Self {
+        self.range = Some(Range::Double { from, to, step });
+        self
+    }
+
+    fn check(&self, value: &ParameterValue) -> Result<(), ParameterError> {
+        let name = || self.name.clone();
+        if !self.dynamic_typing && value.kind() != self.kind {
+            return Err(ParameterError::WrongType { name: name(), declared: self.kind, given: value.kind() });
+        }
+        match &self.range {
+            Some(range) if !range.allows(value) => {
+                Err(ParameterError::OutOfRange { name: name(), kind: range.kind() })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl From<&str> for Descriptor {
+    fn from(name: &str) -> Self {
+        Self::new(name)
+    }
+}
+
+/// Why a parameter was not declared, read or set; the text is the `reason` others get to read.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ParameterError {
+    #[error("parameter name must not be empty")]
+    NoName,
+    #[error("parameter '{0}' has already been declared")]
+    AlreadyDeclared(String),
+    #[error("parameter '{0}' cannot be set because it was not declared")]
+    NotDeclared(String),
+    #[error("parameter '{0}' cannot be set because it is read-only")]
+    ReadOnly(String),
+    #[error("parameter '{0}' has no value yet")]
+    NoValue(String),
+    #[error("parameter '{0}' needs a value, or dynamic typing")]
+    Untyped(String),
+    #[error("parameter '{0}' has a fixed type and cannot be undeclared")]
+    StaticallyTyped(String),
+    #[error(
+        "Wrong parameter type, parameter {{{name}}} is of type {{{declared}}}, setting it to {{{given}}} is not allowed."
+    )]
+    WrongType { name: String, declared: ParameterType, given: ParameterType },
+    #[error("Parameter {{{name}}} doesn't comply with {kind} range.")]
+    OutOfRange { name: String, kind: &'static str },
+    /// The node's own code did not like the value.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// A name with a value.
+pub type NamedValue = (String, ParameterValue);
+
+/// What a successful operation did: the content of a parameter event.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Change {
+    pub new: Vec<NamedValue>,
+    pub changed: Vec<NamedValue>,
+    pub deleted: Vec<NamedValue>,
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    descriptor: Descriptor,
+    value: ParameterValue,
+}
+
+/// All parameters of one node.
+#[derive(Debug, Clone, Default)]
+pub struct ParameterStore {
+    entries: BTreeMap<String, Entry>,
+    overrides: BTreeMap<String, ParameterValue>,
+    allow_undeclared: bool,
+}
+
+impl ParameterStore {
+    /// `overrides` are the values given on the command line and in files; they win over the defaults of declarations.
+    pub fn new(overrides: BTreeMap<String, ParameterValue>) -> Self {
+        Self { overrides, ..Self::default() }
+    }
+
+    /// Lets others set, and so create, parameters that were never declared.
+    #[must_use]
+    pub fn allow_undeclared(mut self) -> Self {
+        self.allow_undeclared = true;
+        self
+    }
+
+    /// Declares a parameter. Without dynamic typing its type is the default's, or the descriptor's when the default
+    /// is [`ParameterValue::NotSet`] (then it has no value until somebody gives it one).
+    pub fn declare(
+        &mut self,
+        mut descriptor: Descriptor,
+        default: ParameterValue,
+        validate: impl FnOnce(&[NamedValue]) -> Result<(), String>,
+    ) -> Result<Change, ParameterError> {
+        let name = descriptor.name.clone();
+        if name.is_empty() {
+            return Err(ParameterError::NoName);
+        }
+        if self.entries.contains_key(&name) {
+            return Err(ParameterError::AlreadyDeclared(name));
+        }
+        if !descriptor.dynamic_typing && default.kind() != ParameterType::NotSet {
+            descriptor.kind = default.kind();
+        }
+        if !descriptor.dynamic_typing && descriptor.kind == ParameterType::NotSet {
+            return Err(ParameterError::Untyped(name));
+        }
+        let value = self.overrides.get(&name).cloned().unwrap_or(default);
+        let mut change = Change::default();
+        if value != ParameterValue::NotSet {
+            descriptor.check(&value)?;
+            change.new.push((name.clone(), value.clone()));
+            validate(&change.new).map_err(ParameterError::Refused)?;
+            descriptor.kind = value.kind();
+        }
+        self.entries.insert(name, Entry { descriptor, value });
+        Ok(change)
+    }
+
+    /// Removes a dynamically typed parameter.
+    pub fn undeclare(&mut self, name: &str) -> Result<(), ParameterError> {
+        let descriptor = self.descriptor(name)?;
+        if descriptor.read_only {
+            return Err(ParameterError::ReadOnly(name.to_owned()));
+        }
+        if !descriptor.dynamic_typing {
+            return Err(ParameterError::StaticallyTyped(name.to_owned()));
+        }
+        self.entries.remove(name);
+        Ok(())
+    }
+
+    fn entry(&self, name: &str) -> Result<&Entry, ParameterError> {
+        self.entries.get(name).ok_or_else(|| ParameterError::NotDeclared(name.to_owned()))
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.entries.contains_key(name)
+    }
+
+    /// Every parameter that has a value.
+    pub fn values(&self) -> Vec<NamedValue> {
+        let set = self.entries.iter().filter(|(_, entry)| entry.value != ParameterValue::NotSet);
+        set.map(|(name, entry)| (name.clone(), entry.value.clone())).collect()
+    }
+
+    pub fn descriptor(&self, name: &str) -> Result<&Descriptor, ParameterError> {
+        self.entry(name).map(|entry| &entry.descriptor)
+    }
+
+    /// The value; a declared one without a value is an error unless it is dynamically typed.
+    pub fn get(&self, name: &str) -> Result<ParameterValue, ParameterError> {
+        match self.entry(name) {
+            Ok(Entry { value: ParameterValue::NotSet, descriptor }) if !descriptor.dynamic_typing => {
+                Err(ParameterError::NoValue(name.to_owned()))
+            }
+            Ok(entry) => Ok(entry.value.clone()),
+            Err(_) if self.allow_undeclared => Ok(ParameterValue::NotSet),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Answers `get_parameters`: all values, or none when one of the names is wrong.
+    pub fn get_all(&self, names: &[String]) -> Vec<ParameterValue> {
+        names.iter().map(|name| self.get(name)).collect::<Result<_, _>>().unwrap_or_default()
+    }
+
+    /// Answers `get_parameter_types`: all types, or none when one of the names is wrong.
+    pub fn types(&self, names: &[String]) -> Vec<ParameterType> {
+        let kind = |name: &String| match self.entry(name) {
+            Ok(entry) => Ok(entry.value.kind()),
+            Err(_) if self.allow_undeclared => Ok(ParameterType::NotSet),
+            Err(error) => Err(error),
+        };
+        names.iter().map(kind).collect::<Result<_, _>>().unwrap_or_default()
+    }
+
+    /// Answers `describe_parameters`: all descriptors, or none when one of the names is wrong.
+    pub fn describe(&self, names: &[String]) -> Vec<Descriptor> {
+        let describe = |name: &String| match self.descriptor(name) {
+            Ok(descriptor) => Ok(descriptor.clone()),
+            Err(_) if self.allow_undeclared => Ok(Descriptor::new(name)),
+            Err(error) => Err(error),
+        };
+        names.iter().map(describe).collect::<Result<_, _>>().unwrap_or_default()
+    }
+
+    /// Answers `list_parameters`: names in order, and the prefixes they stand below.
+    ///
+    /// Without prefixes all names with less than `depth` dots; with prefixes those that equal one, or that have less
+    /// than `depth` dots behind it. A depth of zero is no limit.
+    pub fn list(&self, prefixes: &[String], depth: u64) -> (Vec<String>, Vec<String>) {
+        let shallow = |name: &str| depth == 0 || (name.matches('.').count() as u64) < depth;
+        let below = |name: &str, prefix: &String| {
+            let rest = name.strip_prefix(prefix.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('.').is_some_and(shallow))
+        };
+        let wanted = |name: &&String| match prefixes {
+            [] => shallow(name),
+            _ => prefixes.iter().any(|prefix| below(name, prefix)),
+        };
+        let names: Vec<_> = self.entries.keys().filter(wanted).cloned().collect();
+        let mut found = Vec::new();
+        let mut seen = BTreeSet::new();
+        for (prefix, _) in names.iter().filter_map(|name| name.rsplit_once('.')) {
+            if seen.insert(prefix) {
+                found.push(prefix.to_owned());
+            }
+        }
+        (names, found)
+    }
+
+    /// Sets all values or none. A value of [`ParameterValue::NotSet`] removes a dynamically typed parameter.
+    ///
+    /// `validate` is the node's own code; it sees all values at once and may refuse with a reason.
+    pub fn set_atomically(
+        &mut self,
+        values: &[NamedValue],
+        validate: impl FnOnce(&[NamedValue]) -> Result<(), String>,
+    ) -> Result<Change, ParameterError> {
+        for (name, value) in values {
+            self.check_set(name, value)?;
+        }
+        validate(values).map_err(ParameterError::Refused)?;
+        let mut change = Change::default();
+        for (name, value) in values {
+            let named = (name.clone(), value.clone());
+            match (self.entries.get_mut(name), value) {
+                (None, ParameterValue::NotSet) => {}
+                (None, value) => {
+                    let descriptor =
+                        Descriptor { kind: value.kind(), ..Descriptor::new(name).dynamic_typing() };
+                    self.entries.insert(name.clone(), Entry { descriptor, value: value.clone() });
+                    change.new.push(named);
+                }
+                (Some(entry), ParameterValue::NotSet) if entry.value != ParameterValue::NotSet => {
+                    let last = self.entries.remove(name).map(|entry| entry.value).unwrap_or_default();
+                    change.deleted.push((name.clone(), last));
+                }
+                (Some(entry), value) => {
+                    entry.descriptor.kind = value.kind();
+                    entry.value = value.clone();
+                    change.changed.push(named);
+                }
+            }
+        }
+        Ok(change)
+    }
+
+    fn check_set(&self, name: &str, value: &ParameterValue) -> Result<(), ParameterError> {
+        if name.is_empty() {
+            return Err(ParameterError::NoName);
+        }
+        match self.descriptor(name) {
+            Err(_) if self.allow_undeclared => Ok(()),
+            Err(error) => Err(error),
+            Ok(descriptor) if descriptor.read_only => Err(ParameterError::ReadOnly(name.to_owned())),
+            Ok(descriptor) if *value == ParameterValue::NotSet && !descriptor.dynamic_typing => {
+                Err(ParameterError::StaticallyTyped(name.to_owned()))
+            }
+            Ok(descriptor) => descriptor.check(value),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ParameterValue as V;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn fine(_: &[NamedValue]) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn store() -> ParameterStore {
+        let mut store = ParameterStore::new(BTreeMap::from([("given".to_owned(), V::Integer(7))]));
+        let rate = Descriptor::new("rate").description("Hz").integer_range(0, 10, 3);
+        store.declare(rate, V::Integer(3), fine).unwrap();
+        store.declare("given".into(), V::Integer(1), fine).unwrap();
+        store.declare(Descriptor::new("id").read_only(), V::from("x"), fine).unwrap();
+        store.declare(Descriptor::new("any").dynamic_typing(), V::Bool(true), fine).unwrap();
+        store.declare(Descriptor::new("gain.p").double_range(0.0, 1.0, 0.1), V::Double(0.5), fine).unwrap();
+        store.declare("gain.inner.i".into(), V::Double(0.5), fine).unwrap();
+        let typed = Descriptor { kind: ParameterType::String, ..Descriptor::new("later") };
+        store.declare(typed, V::NotSet, fine).unwrap();
+        store
+    }
+
+    fn set(store: &mut ParameterStore, name: &str, value: V) -> Result<Change, String> {
+        store.set_atomically(&[(name.to_owned(), value)], fine).map_err(|error| error.to_string())
+    }
+
+    fn strings(names: &[&str]) -> Vec<String> {
+        names.iter().map(|&name| name.to_owned()).collect()
+    }
+
+    #[test]
+    fn an_override_wins_over_the_default_and_must_fit_the_type() {
+        assert_eq!(store().get("given"), Ok(V::Integer(7)));
+        let mut store = ParameterStore::new(BTreeMap::from([("rate".to_owned(), V::Integer(7))]));
+        let error = store.declare("rate".into(), V::Double(1.0), fine).unwrap_err().to_string();
+        assert!(
+            error.contains("{rate} is of type {double}, setting it to {integer} is not allowed"),
+            "{error}"
+        );
+        assert!(!store.has("rate"));
+    }
+
+    #[test]
+    fn declarations_are_checked() {
+        let mut store = store();
+        let mut declare =
+            |d: Descriptor, v: V| store.declare(d, v, fine).map_err(|error| error.to_string()).unwrap_err();
+        assert_eq!(declare("rate".into(), V::Integer(1)), "parameter 'rate' has already been declared");
+        assert_eq!(declare("".into(), V::Integer(1)), "parameter name must not be empty");
+        assert!(declare("none".into(), V::NotSet).contains("needs a value"));
+        let error = declare(Descriptor::new("r").integer_range(0, 1, 0), V::Integer(5));
+        assert_eq!(error, "Parameter {r} doesn't comply with integer range.");
+        let refused = store.declare("mine".into(), V::Integer(1), |_| Err("no".to_owned()));
+        assert_eq!(refused, Err(ParameterError::Refused("no".to_owned())));
+    }
+
+    #[test]
+    fn setting_follows_type_range_and_permission() {
+        let mut store = store();
+        assert_eq!(
+            set(&mut store, "rate", V::Integer(6)).unwrap().changed,
+            [("rate".to_owned(), V::Integer(6))]
+        );
+        assert!(set(&mut store, "rate", V::Integer(10)).is_ok(), "the ends are allowed off step");
+        for (name, value, reason) in [
+            ("rate", V::Integer(7), "Parameter {rate} doesn't comply with integer range."),
+            ("rate", V::Integer(-3), "Parameter {rate} doesn't comply with integer range."),
+            (
+                "rate",
+                V::Double(6.0),
+                "Wrong parameter type, parameter {rate} is of type {integer}, setting it to {double} is not allowed.",
+            ),
+            ("gain.p", V::Double(0.55), "Parameter {gain.p} doesn't comply with floating point range."),
+            ("gain.p", V::Double(f64::NAN), "Parameter {gain.p} doesn't comply with floating point range."),
+            ("id", V::from("y"), "parameter 'id' cannot be set because it is read-only"),
+            ("nobody", V::Bool(true), "parameter 'nobody' cannot be set because it was not declared"),
+            ("rate", V::NotSet, "parameter 'rate' has a fixed type and cannot be undeclared"),
+            ("", V::Bool(true), "parameter name must not be empty"),
+        ] {
+            assert_eq!(set(&mut store, name, value), Err(reason.to_owned()));
+        }
+        assert_eq!(store.get("rate"), Ok(V::Integer(10)));
+        assert!(set(&mut store, "gain.p", V::Double(0.1 + 0.2)).is_ok(), "steps are compared with tolerance");
+        assert!(set(&mut store, "any", V::from("now text")).is_ok());
+        assert_eq!(store.types(&strings(&["any"])), [ParameterType::String]);
+    }
+
+    #[test]
+    fn a_declared_parameter_may_get_its_value_later() {
+        let mut store = store();
+        assert_eq!(store.get("later"), Err(ParameterError::NoValue("later".to_owned())));
+        assert_eq!(store.types(&strings(&["later"])), [ParameterType::NotSet]);
+        assert!(set(&mut store, "later", V::Integer(1)).is_err());
+        assert!(set(&mut store, "later", V::from("text")).is_ok());
+    }
+
+    #[test]
+    fn atomic_means_all_or_none() {
+        let mut store = store();
+        let values = [("given".to_owned(), V::Integer(2)), ("rate".to_owned(), V::Integer(7))];
+        assert!(store.set_atomically(&values, fine).is_err());
+        assert_eq!(store.get("given"), Ok(V::Integer(7)));
+        let values = [("given".to_owned(), V::Integer(2)), ("rate".to_owned(), V::Integer(9))];
+        let mut seen = 0;
+        let refused = store.set_atomically(&values, |all| {
+            seen = all.len();
+            Err("not today".to_owned())
+        });
+        assert_eq!((refused, seen), (Err(ParameterError::Refused("not today".to_owned())), 2));
+        assert_eq!(store.set_atomically(&values, fine).unwrap().changed, values);
+    }
+
+    #[test]
+    fn undeclared_parameters_come_and_go_where_allowed() {
+        let mut store = store().allow_undeclared();
+        assert_eq!(store.get("x"), Ok(V::NotSet));
+        assert_eq!(set(&mut store, "x", V::Integer(1)).unwrap().new, [("x".to_owned(), V::Integer(1))]);
+        assert_eq!(set(&mut store, "x", V::Bool(true)).unwrap().changed.len(), 1);
+        assert_eq!(set(&mut store, "x", V::NotSet).unwrap().deleted, [("x".to_owned(), V::Bool(true))]);
+        assert_eq!(set(&mut store, "x", V::NotSet), Ok(Change::default()));
+        assert_eq!(store.describe(&strings(&["x"])), [Descriptor::new("x")]);
+    }
+
+    #[test]
+    fn undeclaring_needs_dynamic_typing() {
+        let mut store = store();
+        assert!(store.undeclare("rate").is_err());
+        assert!(store.undeclare("id").unwrap_err().to_string().contains("read-only"));
+        assert_eq!(store.undeclare("any"), Ok(()));
+        assert!(!store.has("any"));
+    }
+
+    #[test]
+    fn one_unknown_name_empties_the_whole_answer() {
+        let store = store();
+        assert_eq!(store.get_all(&strings(&["rate", "given"])), [V::Integer(3), V::Integer(7)]);
+        assert_eq!(store.get_all(&strings(&["rate", "nobody"])), []);
+        assert_eq!(store.types(&strings(&["nobody"])), []);
+        assert_eq!(store.describe(&strings(&["rate", "nobody"])), []);
+        assert_eq!(store.describe(&strings(&["rate"]))[0].description, "Hz");
+    }
+
+    #[test]
+    fn lists_obey_prefix_and_depth() {
+        let store = store();
+        let list = |prefixes: &[&str], depth| store.list(&strings(prefixes), depth);
+        let (names, prefixes) = list(&[], 0);
+        assert_eq!(names, ["any", "gain.inner.i", "gain.p", "given", "id", "later", "rate"]);
+        assert_eq!(prefixes, ["gain.inner", "gain"]);
+        assert_eq!(list(&[], 1).0, ["any", "given", "id", "later", "rate"]);
+        assert_eq!(list(&[], 2).0.len(), 6);
+        assert_eq!(list(&["gain"], 0).0, ["gain.inner.i", "gain.p"]);
+        assert_eq!(list(&["gain"], 1).0, ["gain.p"]);
+        assert_eq!(list(&["rate", "g"], 0).0, ["rate"]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_value_that_was_taken_obeys_its_range(from in -50i64..50, length in 0i64..50, step in 0u64..5, value in any::<i64>()) {
+            let to = from + length;
+            let mut store = ParameterStore::default();
+            store.declare(Descriptor::new("p").integer_range(from, to, step), V::Integer(from), fine).unwrap();
+            for value in [value, value % 100, i64::MIN, i64::MAX] {
+                let taken = set(&mut store, "p", V::Integer(value)).is_ok();
+                let fits = value == to || (from..=to).contains(&value) && (step == 0 || (value - from) % step as i64 == 0);
+                prop_assert_eq!(taken, fits);
+            }
+        }
+
+        #[test]
+        fn a_refused_set_changes_nothing(names in proptest::collection::vec("rate|given|id|any|nobody", 1..5), value in 0i64..12) {
+            let mut store = store();
+            let all = strings(&["rate", "given", "id", "any"]);
+            let before = store.get_all(&all);
+            let values: Vec<_> = names.into_iter().map(|name| (name, V::Integer(value))).collect();
+            if store.set_atomically(&values, fine).is_err() {
+                prop_assert_eq!(store.get_all(&all), before);
+            } else {
+                prop_assert!(values.iter().all(|(name, value)| store.get(name).as_ref() == Ok(value)));
+            }
+        }
+    }
+}

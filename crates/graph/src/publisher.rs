@@ -1,0 +1,131 @@
+//! Publishing: typed for nodes, raw for tools.
+
+use std::{marker::PhantomData, rc::Rc, time::Duration};
+
+use rosless_wire::{Message, cdr};
+
+use crate::{
+    Gid, Node, Qos, Result,
+    counters::RateLimit,
+    raw::{Addressing, RawWriter, TopicSpec},
+};
+
+/// Publishes messages of one type on one topic. Cheap to clone.
+pub struct Publisher<M> {
+    raw: RawPublisher,
+    message: PhantomData<fn(M)>,
+}
+
+impl<M> Clone for Publisher<M> {
+    fn clone(&self) -> Self {
+        Self { raw: self.raw.clone(), message: PhantomData }
+    }
+}
+
+impl<M> std::fmt::Debug for Publisher<M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Publisher").field(&self.raw).finish()
+    }
+}
+
+impl<M: Message> Publisher<M> {
+    pub(crate) fn new(node: &Node, topic: &str, qos: Qos) -> Result<Self> {
+        let raw = RawPublisher::new(node, node.topic_spec(topic, M::TYPE_NAME, M::TYPE_HASH, qos)?)?;
+        Ok(Self { raw, message: PhantomData })
+    }
+
+    /// Hands the message to DDS and returns; never waits for the network. `false` when there was no room (counted in
+    /// [`dropped`](Self::dropped)).
+    pub fn publish(&self, message: &M) -> bool {
+        self.raw.publish(cdr::to_payload(message))
+    }
+
+    /// How many subscriptions get the samples.
+    pub fn matched(&self) -> usize {
+        self.raw.matched()
+    }
+
+    /// See [`RawPublisher::reaches_everyone`].
+    pub fn reaches_everyone(&self) -> bool {
+        self.raw.reaches_everyone()
+    }
+
+    pub fn dropped(&self) -> u64 {
+        self.raw.dropped()
+    }
+
+    /// Blocks until every reliable subscription has everything: for commands that publish and leave.
+    pub fn wait_acknowledged(&self, timeout: Duration) -> bool {
+        self.raw.wait_acknowledged(timeout)
+    }
+
+    pub fn gid(&self) -> Gid {
+        self.raw.gid()
+    }
+
+    /// The full name of the topic.
+    pub fn topic(&self) -> &str {
+        self.raw.topic()
+    }
+
+    pub fn raw(&self) -> &RawPublisher {
+        &self.raw
+    }
+}
+
+/// Publishes payloads that are encoded already (encapsulation header first, little-endian). Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct RawPublisher(Rc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    writer: RawWriter,
+    node: Node,
+    topic: String,
+    complaint: RateLimit,
+}
+
+impl RawPublisher {
+    pub(crate) fn new(node: &Node, spec: TopicSpec) -> Result<Self> {
+        let topic = spec.ros_name();
+        let writer = RawWriter::new(node, spec)?;
+        Ok(Self(Rc::new(Inner { writer, node: node.clone(), topic, complaint: RateLimit::default() })))
+    }
+
+    /// See [`Publisher::publish`]. The payload is padded to four bytes, because Cyclone refuses fragments that are not.
+    pub fn publish(&self, mut payload: Vec<u8>) -> bool {
+        let Inner { writer, node, topic, complaint } = &*self.0;
+        payload.resize(payload.len().max(4).next_multiple_of(4), 0);
+        let accepted = writer.write(payload, Addressing::default()).is_some();
+        if !accepted && complaint.may_speak() {
+            log::warn!(target: node.logger(), "{topic}: {} samples dropped because subscriptions are too slow", writer.dropped());
+        }
+        accepted
+    }
+
+    pub fn matched(&self) -> usize {
+        self.0.node.context().graph().matched(&self.0.writer.gid).count()
+    }
+
+    /// Whether everybody who listens now gets the samples: nobody found so far is still telling what it has. Stays
+    /// `false` beside DDS participants that are not of ROS; see [`EventLoop::settle`](crate::EventLoop::settle).
+    pub fn reaches_everyone(&self) -> bool {
+        self.0.node.context().graph().reaches_everyone(&self.0.writer.gid)
+    }
+
+    pub fn dropped(&self) -> u64 {
+        self.0.writer.dropped()
+    }
+
+    pub fn wait_acknowledged(&self, timeout: Duration) -> bool {
+        self.0.writer.wait_acknowledged(timeout)
+    }
+
+    pub fn gid(&self) -> Gid {
+        self.0.writer.gid
+    }
+
+    pub fn topic(&self) -> &str {
+        &self.0.topic
+    }
+}

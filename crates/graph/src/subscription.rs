@@ -1,0 +1,285 @@
+//! Subscriptions: samples taken from DDS, checked, decoded and handed to a callback.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::{BTreeSet, HashMap},
+    io,
+    rc::Rc,
+};
+
+use mio::Registry;
+use rosless_wire::{Message, cdr};
+
+use crate::{
+    Counters, Gid, Graph, Node, Qos, Result, SampleInfo,
+    counters::RateLimit,
+    event_loop::{Handle, Source, SourceRef},
+    qos::Durability,
+    raw::{RawReader, RawSample, TopicSpec},
+};
+
+/// A message and where it came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample<M> {
+    pub message: M,
+    pub info: SampleInfo,
+}
+
+/// How many samples one reader may deliver before others get their turn.
+const BATCH: usize = 128;
+
+/// A reader with its bookkeeping: the common part of subscriptions, servers and clients.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    pub(crate) reader: RefCell<RawReader>,
+    pub(crate) gid: Gid,
+    pub(crate) name: String,
+    node: Node,
+    dds_type: String,
+    counters: Cell<Counters>,
+    complaint: RateLimit,
+    /// Last sequence number of each writer whose type was checked.
+    writers: RefCell<HashMap<Gid, i64>>,
+    /// Replies and requests go to one of many, so their gaps mean nothing.
+    count_gaps: bool,
+    /// Of a subscription for late joiners: its publishers, and those that it had before.
+    publishers: RefCell<(BTreeSet<Gid>, BTreeSet<Gid>)>,
+}
+
+impl Inbox {
+    pub(crate) fn new(node: &Node, spec: TopicSpec, count_gaps: bool) -> Result<Self> {
+        let (name, dds_type) = (spec.ros_name(), spec.dds_type.clone());
+        let reader = RawReader::new(node, spec)?;
+        Ok(Self {
+            gid: reader.gid,
+            reader: RefCell::new(reader),
+            name,
+            node: node.clone(),
+            dds_type,
+            counters: Cell::default(),
+            complaint: RateLimit::default(),
+            writers: RefCell::default(),
+            count_gaps,
+            publishers: RefCell::default(),
+        })
+    }
+
+    /// Whether publishers came back that were lost. What they keep for late joiners is taken once more, because whoever
+    /// saw them go may have forgotten it.
+    fn publishers_returned(&self, graph: &Graph) -> bool {
+        let reader = self.reader.borrow();
+        if reader.spec.qos.durability != Durability::TransientLocal {
+            return false;
+        }
+        let mut publishers = self.publishers.borrow_mut();
+        let (present, absent) = &mut *publishers;
+        let before = std::mem::replace(present, graph.matched(&self.gid).copied().collect());
+        absent.extend(before.difference(present));
+        let returned: Vec<_> = absent.intersection(present).copied().collect();
+        returned.iter().for_each(|publisher| reader.take_again(publisher));
+        absent.retain(|publisher| !present.contains(publisher));
+        while absent.len() > MAX_KNOWN_WRITERS {
+            absent.pop_first();
+        }
+        !returned.is_empty()
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        self.counters.get()
+    }
+
+    pub(crate) fn matched(&self) -> usize {
+        self.node.context().graph().matched(&self.gid).count()
+    }
+
+    fn count(&self, change: impl FnOnce(&mut Counters)) {
+        let mut counters = self.counters.get();
+        change(&mut counters);
+        self.counters.set(counters);
+    }
+
+    pub(crate) fn undecodable(&self, publisher: Option<Gid>, reason: &dyn std::fmt::Display) {
+        self.count(|counters| counters.undecodable += 1);
+        if self.complaint.may_speak() {
+            let from = publisher.map_or_else(|| "somebody".to_owned(), |gid| gid.to_string());
+            log::warn!(
+                target: self.node.logger(),
+                "{}: dropped what {from} sent: {reason} ({} such samples so far)",
+                self.name,
+                self.counters.get().undecodable,
+            );
+        }
+    }
+
+    /// Takes samples and hands the good ones on; `true` when there may be more.
+    pub(crate) fn take(&self, mut deliver: impl FnMut(RawSample)) -> bool {
+        self.reader.borrow().drain_notifications();
+        for _ in 0..BATCH {
+            let taken = self.reader.borrow().take();
+            match taken {
+                Ok(None) => return false,
+                Ok(Some(sample)) if self.is_expected(&sample.info) => deliver(sample),
+                Ok(Some(_)) => {}
+                Err(reason) => self.undecodable(None, &reason),
+            }
+        }
+        true
+    }
+
+    /// Counts gaps, and refuses writers that announced another type.
+    fn is_expected(&self, info: &SampleInfo) -> bool {
+        let mut writers = self.writers.borrow_mut();
+        if let Some(last) = writers.get_mut(&info.publisher) {
+            let gap = info.sequence_number.saturating_sub(*last).saturating_sub(1);
+            *last = info.sequence_number;
+            if self.count_gaps && gap > 0 {
+                self.count(|counters| counters.lost += gap as u64);
+            }
+            return true;
+        }
+        let graph = self.node.context().graph();
+        let announced = graph.endpoint(&info.publisher).map(|endpoint| &endpoint.dds_type);
+        if announced.is_some_and(|announced| *announced != self.dds_type) {
+            self.count(|counters| counters.wrong_type += 1);
+            if self.complaint.may_speak() {
+                log::warn!(
+                    target: self.node.logger(),
+                    "{}: ignored {}, which publishes {} instead of {}",
+                    self.name,
+                    info.publisher,
+                    announced.map_or("", String::as_str),
+                    self.dds_type,
+                );
+            }
+            return false;
+        }
+        if writers.len() >= MAX_KNOWN_WRITERS {
+            writers.clear();
+        }
+        writers.insert(info.publisher, info.sequence_number);
+        true
+    }
+
+    pub(crate) fn delivered(&self) {
+        self.count(|counters| counters.received += 1);
+    }
+
+    pub(crate) fn deregister(&self, registry: &Registry) -> io::Result<()> {
+        registry.deregister(&mut SourceRef(&mut self.reader.borrow_mut().dds))
+    }
+}
+
+const MAX_KNOWN_WRITERS: usize = 1000;
+
+/// A subscription on an event loop. Dropping this handle changes nothing; [`close`](Self::close) ends the subscription.
+pub struct Subscription<S> {
+    inbox: Rc<Inbox>,
+    handle: Handle<S>,
+    token: usize,
+}
+
+impl<S> std::fmt::Debug for Subscription<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Subscription").field(&self.inbox).finish()
+    }
+}
+
+impl<S: 'static> Subscription<S> {
+    /// How many publishers send to it.
+    pub fn matched(&self) -> usize {
+        self.inbox.matched()
+    }
+
+    pub fn counters(&self) -> Counters {
+        self.inbox.counters()
+    }
+
+    /// The full name of the topic.
+    pub fn topic(&self) -> &str {
+        &self.inbox.name
+    }
+
+    pub fn gid(&self) -> Gid {
+        self.inbox.gid
+    }
+
+    /// Ends the subscription; peers see it vanish.
+    pub fn close(self) {
+        if let Ok(core) = self.handle.core() {
+            core.remove_source(self.token);
+        }
+    }
+}
+
+struct TopicSource<F> {
+    inbox: Rc<Inbox>,
+    callback: RefCell<F>,
+}
+
+impl<S, F: FnMut(&mut S, RawSample, &Inbox)> Source<S> for TopicSource<F> {
+    fn ready(&self, app: &mut S) -> bool {
+        self.inbox.take(|sample| (self.callback.borrow_mut())(app, sample, &self.inbox))
+    }
+
+    fn graph_changed(&self, app: &mut S, graph: &Graph) {
+        if self.inbox.publishers_returned(graph) {
+            while self.ready(app) {}
+        }
+    }
+
+    fn deregister(&self, registry: &Registry) -> io::Result<()> {
+        self.inbox.deregister(registry)
+    }
+}
+
+impl<S: 'static> Handle<S> {
+    /// Subscribes to `topic`. Samples that do not decode are counted and logged, and the callback never sees them.
+    pub fn subscribe<M: Message>(
+        &self,
+        node: &Node,
+        topic: &str,
+        qos: Qos,
+        mut callback: impl FnMut(&mut S, Sample<M>) + 'static,
+    ) -> Result<Subscription<S>> {
+        let spec = node.topic_spec(topic, M::TYPE_NAME, M::TYPE_HASH, qos)?;
+        self.add_subscription(node, spec, move |app, sample, inbox| {
+            match cdr::from_body(&sample.body, sample.order) {
+                Ok(message) => {
+                    inbox.delivered();
+                    callback(app, Sample { message, info: sample.info });
+                }
+                Err(error) => inbox.undecodable(Some(sample.info.publisher), &error),
+            }
+        })
+    }
+
+    /// Subscribes without decoding: the callback gets payloads, encapsulation header first. An empty `type_hash`
+    /// announces none.
+    pub fn subscribe_raw(
+        &self,
+        node: &Node,
+        topic: &str,
+        type_name: &str,
+        type_hash: &str,
+        qos: Qos,
+        mut callback: impl FnMut(&mut S, Sample<Vec<u8>>) + 'static,
+    ) -> Result<Subscription<S>> {
+        let spec = node.topic_spec(topic, type_name, type_hash, qos)?;
+        self.add_subscription(node, spec, move |app, sample, inbox| {
+            inbox.delivered();
+            callback(app, Sample { message: sample.payload(), info: sample.info });
+        })
+    }
+
+    fn add_subscription(
+        &self,
+        node: &Node,
+        spec: TopicSpec,
+        callback: impl FnMut(&mut S, RawSample, &Inbox) + 'static,
+    ) -> Result<Subscription<S>> {
+        let inbox = Rc::new(Inbox::new(node, spec, true)?);
+        let source = Rc::new(TopicSource { inbox: inbox.clone(), callback: RefCell::new(callback) });
+        let token = self.core()?.add_source(&mut inbox.reader.borrow_mut().dds, |_| source)?;
+        Ok(Subscription { inbox, handle: self.clone(), token })
+    }
+}

@@ -1,0 +1,235 @@
+//! Parameters of a node as others see them: all six services, the events, and simulated time.
+
+use std::time::Duration;
+
+use crate::peer::{Here, Peer};
+use rosless_graph::{
+    Context, ContextOptions, Error, EventLoop, Node, Qos,
+    parameters::{Descriptor, ParameterError},
+};
+use rosless_tests::DomainLease;
+use rosless_wire::{
+    builtin_interfaces::msg::Time,
+    rcl_interfaces::{
+        msg::{Parameter, ParameterEvent, ParameterValue},
+        srv,
+    },
+    rosgraph_msgs::msg::Clock,
+    type_description_interfaces::srv::{GetTypeDescription, GetTypeDescriptionRequest},
+};
+
+/// A node with one parameter of each sort; its state is what it was told about changes.
+fn robot(events: &EventLoop<Vec<String>>, node: &Node) -> Vec<String> {
+    let rate = Descriptor::new("rate").description("Publications per second").integer_range(1, 100, 1);
+    assert_eq!(node.declare_parameter(rate, 10i64).unwrap(), 25, "the command line wins");
+    node.declare_parameter(Descriptor::new("serial").read_only(), "A1".to_owned()).unwrap();
+    node.declare_parameter("gains.p", 0.5).unwrap();
+    node.declare_parameter("gains.inner.i", vec![0.1, 0.2]).unwrap();
+    node.validate_parameters(|values| {
+        match values.iter().find(|(name, value)| name == "rate" && *value == 13i64.into()) {
+            Some(_) => Err("13 brings bad luck".to_owned()),
+            None => Ok(()),
+        }
+    });
+    let same = node.clone();
+    events.on_parameter_change(node, move |heard, change| {
+        for (name, _) in change.changed.iter().filter(|(name, _)| name == "rate") {
+            heard.push(format!("{name} is {}", same.parameter::<i64>("rate").unwrap()));
+        }
+    });
+    // What the node heard is told to the test through another parameter.
+    node.declare_parameter("heard", Vec::<String>::new()).unwrap();
+    let same = node.clone();
+    events.after_batch(move |heard: &mut Vec<String>| {
+        if same.parameter::<Vec<String>>("heard").unwrap() != *heard {
+            same.set_parameter("heard", heard.clone()).unwrap();
+        }
+    });
+    Vec::new()
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+fn integer(name: &str, value: i64) -> Parameter {
+    Parameter {
+        name: name.to_owned(),
+        value: ParameterValue { r#type: 2, integer_value: value, ..Default::default() },
+    }
+}
+
+#[test]
+fn all_six_services_and_the_events_work_between_two_participants() {
+    let domain = DomainLease::acquire();
+    let _robot = Peer::start(&domain, "robot", "-p rate:=25 -r __ns:=/fleet", robot);
+    let here = Here::new(&domain, "asker");
+    let service = |name: &str| format!("/fleet/robot/{name}");
+
+    let list = here.call::<srv::ListParameters>(&service("list_parameters"), Default::default()).result;
+    assert_eq!(
+        list.names,
+        [
+            "gains.inner.i",
+            "gains.p",
+            "heard",
+            "rate",
+            "serial",
+            "start_type_description_service",
+            "use_sim_time"
+        ]
+    );
+    assert_eq!(list.prefixes, ["gains.inner", "gains"]);
+
+    let request = srv::DescribeParametersRequest { names: names(&["rate", "serial"]) };
+    let described =
+        here.call::<srv::DescribeParameters>(&service("describe_parameters"), request).descriptors;
+    assert_eq!((described[0].integer_range[0].to_value, described[0].r#type), (100, 2));
+    assert_eq!(described[0].description, "Publications per second");
+    assert!(described[1].read_only);
+
+    let request = srv::GetParameterTypesRequest { names: names(&["rate", "gains.inner.i"]) };
+    assert_eq!(here.call::<srv::GetParameterTypes>(&service("get_parameter_types"), request).types, [2, 8]);
+
+    let get = |wanted: &[&str]| {
+        let request = srv::GetParametersRequest { names: names(wanted) };
+        here.call::<srv::GetParameters>(&service("get_parameters"), request).values
+    };
+    assert_eq!(get(&["rate"])[0].integer_value, 25);
+    assert_eq!(get(&["rate", "nobody"]), [], "one unknown name empties the answer");
+
+    let events = here.collect::<ParameterEvent>("/parameter_events", Qos::parameter_events());
+    let request = srv::SetParametersRequest {
+        parameters: vec![
+            integer("rate", 50),
+            integer("rate", 101),
+            integer("rate", 13),
+            integer("serial", 1),
+            integer("nobody", 1),
+            integer("gains.p", 1),
+        ],
+    };
+    let results = here.call::<srv::SetParameters>(&service("set_parameters"), request).results;
+    let reasons: Vec<_> = results.iter().map(|result| result.reason.as_str()).collect();
+    assert_eq!(
+        reasons,
+        [
+            "",
+            "Parameter {rate} doesn't comply with integer range.",
+            "13 brings bad luck",
+            "parameter 'serial' cannot be set because it is read-only",
+            "parameter 'nobody' cannot be set because it was not declared",
+            "Wrong parameter type, parameter {gains.p} is of type {double}, setting it to {integer} is not allowed.",
+        ]
+    );
+    assert_eq!(results.iter().filter(|result| result.successful).count(), 1);
+    let is_change = |event: &ParameterEvent| {
+        event.node == "/fleet/robot"
+            && event.changed_parameters == [integer("rate", 50)]
+            && event.stamp.sec > 0
+    };
+    here.until("the event", || events.borrow().iter().any(is_change));
+
+    let set = |parameters| {
+        let request = srv::SetParametersAtomicallyRequest { parameters };
+        here.call::<srv::SetParametersAtomically>(&service("set_parameters_atomically"), request).result
+    };
+    assert!(!set(vec![integer("rate", 60), integer("nobody", 1)]).successful);
+    assert_eq!(get(&["rate"])[0].integer_value, 50, "nothing was set");
+    assert!(set(vec![integer("rate", 60)]).successful);
+    assert_eq!(get(&["heard"])[0].string_array_value[..2], ["rate is 50", "rate is 60"]);
+}
+
+#[test]
+fn types_are_described_and_nodes_without_services_stay_without() {
+    let domain = DomainLease::acquire();
+    let _robot = Peer::start(&domain, "robot", "-p rate:=25", robot);
+    let here = Here::new(&domain, "asker");
+    let request = GetTypeDescriptionRequest {
+        type_name: "std_msgs/msg/String".to_owned(),
+        ..GetTypeDescriptionRequest::default()
+    };
+    let answer = here.call::<GetTypeDescription>("/robot/get_type_description", request);
+    assert!(answer.successful, "{}", answer.failure_reason);
+    assert_eq!(answer.type_description.type_description.fields[0].name, "data");
+
+    let options = ContextOptions { node_services: false, ..ContextOptions::for_domain(domain.id()) };
+    let context = Context::new(options).unwrap();
+    let events = EventLoop::<()>::new(&context).unwrap();
+    let _tool = context.node("tool").unwrap();
+    let here_seen = events.run_until(&mut (), crate::peer::PATIENCE, |()| {
+        context.graph().services().contains_key("/robot/list_parameters")
+    });
+    assert!(here_seen.unwrap());
+    assert!(context.graph().services().keys().all(|service| !service.starts_with("/tool/")));
+}
+
+#[test]
+fn a_node_follows_the_clock_when_told_to() {
+    let domain = DomainLease::acquire();
+    let here = Here::new(&domain, "robot");
+    assert!(here.node.now().sec > 1_700_000_000);
+    let _clock = Peer::start(&domain, "simulator", "", |events, node| {
+        let clock = node.publisher::<Clock>("/clock", Qos::clock()).unwrap();
+        let tick = Clock { clock: Time { sec: 42, nanosec: 7 } };
+        events.timer(Duration::from_millis(20), move |()| {
+            clock.publish(&tick);
+        });
+    });
+    here.node.set_parameter("use_sim_time", true).unwrap();
+    assert_eq!(here.node.now(), Time::default(), "nothing is known before the first tick");
+    here.until("simulated time", || here.node.now() == Time { sec: 42, nanosec: 7 });
+    here.node.set_parameter("use_sim_time", false).unwrap();
+    assert!(here.node.now().sec > 1_700_000_000);
+    let graph = || here.node.context().graph();
+    let subscribers = || graph().subscriptions("/clock").len();
+    here.until("the subscription to end", || subscribers() == 0);
+}
+
+#[test]
+fn undeclared_parameters_come_and_go_where_the_node_allows_it() {
+    let domain = DomainLease::acquire();
+    let _open =
+        Peer::start(&domain, "open", "", |_: &EventLoop<()>, node| node.allow_undeclared_parameters());
+    let here = Here::new(&domain, "asker");
+    let events = here.collect::<ParameterEvent>("/parameter_events", Qos::parameter_events());
+    for parameter in [integer("new", 5), Parameter { name: "new".to_owned(), ..Parameter::default() }] {
+        let request = srv::SetParametersRequest { parameters: vec![parameter] };
+        let results = here.call::<srv::SetParameters>("/open/set_parameters", request).results;
+        assert!(results[0].successful, "{}", results[0].reason);
+    }
+    let heard = |pick: fn(&ParameterEvent) -> &[Parameter]| {
+        events.borrow().iter().any(|event| event.node == "/open" && pick(event) == [integer("new", 5)])
+    };
+    here.until("both events", || {
+        heard(|event| &event.new_parameters) && heard(|event| &event.deleted_parameters)
+    });
+}
+
+#[test]
+fn a_node_and_its_services_vanish_with_its_last_handle() {
+    let domain = DomainLease::acquire();
+    let here = Here::new(&domain, "asker");
+    let context = here.node.context().clone();
+    let guest = context.node("guest").unwrap();
+    let services = || context.graph().services().keys().filter(|name| name.starts_with("/guest/")).count();
+    here.until("the services of the guest", || services() == 7);
+    drop(guest);
+    here.until("the guest to vanish", || services() == 0);
+    assert!(!context.graph().has_node("/guest"));
+}
+
+#[test]
+fn values_from_the_command_line_must_fit_the_declaration() {
+    let domain = DomainLease::acquire();
+    let context = Context::new(crate::peer::options(&domain, "-p rate:=fast -p n:use_sim_time:=3")).unwrap();
+    assert!(matches!(context.node("n"), Err(Error::Usage(reason)) if reason.contains("use_sim_time")));
+    let node = context.node("m").unwrap();
+    let error = node.declare_parameter("rate", 1i64).unwrap_err();
+    assert_eq!(error.exit_code(), 2);
+    assert!(
+        error.to_string().contains("node /m: Wrong parameter type, parameter {rate} is of type {integer}"),
+        "{error}"
+    );
+    assert_eq!(node.parameter::<i64>("rate"), Err(ParameterError::NotDeclared("rate".to_owned())));
+}

@@ -1,0 +1,144 @@
+//! Who sees whom: nodes, endpoints and their names, coming and going.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use crate::side::{Side, talk};
+use rosless_graph::{
+    Context, ContextOptions, EventLoop, Graph, Qos,
+    config::Distro,
+    graph::Role,
+    qos::{Durability, Reliability},
+};
+use rosless_tests::DomainLease;
+use rosless_wire::{Message, rcl_interfaces::msg::Log, std_msgs::msg, std_srvs::srv::Trigger};
+
+fn node_names(graph: &Graph) -> BTreeSet<String> {
+    graph.nodes().iter().map(ToString::to_string).collect()
+}
+
+fn names(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| name.to_string()).collect()
+}
+
+#[test]
+fn nodes_and_their_endpoints_are_seen_as_they_come_and_go() {
+    let domain = DomainLease::acquire();
+    let mut robot = Side::new(&domain, "robot", ());
+    let mut observer = Side::new(&domain, "observer", ());
+    let graph = |side: &Side<()>| side.node.context().graph();
+
+    let arm = robot.node.context().node_in("arm", "/left").unwrap();
+    let publisher = arm.publisher::<msg::String>("state", Qos::latched()).unwrap();
+    let server = robot.event_loop.serve::<Trigger>(&arm, "~/home", |_, _, responder| {
+        responder.reply(&Default::default());
+    });
+    talk("the arm with its endpoints", &mut robot, &mut observer, |_, observer| {
+        // rosout, state and the service.
+        graph(observer).endpoints_of("/left/arm").len() == 3
+    });
+    let seen = graph(&observer);
+    assert_eq!(node_names(&seen), names(&["/left/arm", "/observer", "/robot"]));
+    assert_eq!(
+        seen.endpoints_of("/left/arm").into_iter().map(|(role, _)| role).collect::<Vec<_>>(),
+        [
+            Role::Publisher("/left/state".into()),
+            Role::Publisher("/rosout".into()),
+            Role::Server("/left/arm/home".into())
+        ]
+    );
+    assert_eq!(seen.services()["/left/arm/home"], names(&["std_srvs/srv/Trigger"]));
+    let endpoint = seen.publishers("/left/state")[0];
+    assert_eq!(endpoint.gid, publisher.gid());
+    assert_eq!(endpoint.type_name(), "std_msgs/msg/String");
+    assert_eq!(endpoint.type_hash.as_deref(), Some(msg::String::TYPE_HASH));
+    assert_eq!(
+        (endpoint.qos.reliability, endpoint.qos.durability),
+        (Reliability::Reliable, Durability::TransientLocal)
+    );
+    assert_eq!(seen.node_of(&endpoint.gid).unwrap().to_string(), "/left/arm");
+
+    drop(publisher);
+    talk("the publisher is gone", &mut robot, &mut observer, |_, observer| {
+        graph(observer).publishers("/left/state").is_empty()
+    });
+    server.unwrap().close();
+    drop(arm);
+    talk("the node is gone", &mut robot, &mut observer, |_, observer| {
+        node_names(&graph(observer)) == names(&["/observer", "/robot"])
+    });
+    assert!(graph(&observer).services().is_empty());
+}
+
+#[test]
+fn a_process_that_ends_vanishes_at_once() {
+    let domain = DomainLease::acquire();
+    let mut observer = Side::new(&domain, "observer", 0u32);
+    observer.event_loop.on_graph_change(|changes, _| *changes += 1);
+    let mut robot = Side::new(&domain, "robot", ());
+    let publisher = robot.node.publisher::<msg::String>("chatter", Qos::default()).unwrap();
+    observer
+        .event_loop
+        .subscribe::<msg::String>(&observer.node, "chatter", Qos::default(), |_, _| {})
+        .unwrap();
+    talk("the robot", &mut observer, &mut robot, |observer, _| {
+        observer.node.context().graph().has_node("/robot") && publisher.matched() == 1
+    });
+    drop(publisher);
+    drop(robot);
+    let changes = observer.state;
+    let context = observer.node.context().clone();
+    // Far below the lease of 10 s: it was told, not timed out.
+    let gone = observer.event_loop.run_until(&mut observer.state, Duration::from_secs(4), |_| {
+        let graph = context.graph();
+        !graph.has_node("/robot") && graph.publishers("/chatter").is_empty()
+    });
+    assert!(gone.unwrap(), "the node is still there");
+    assert!(observer.state > changes);
+}
+
+#[test]
+fn both_sizes_of_gid_are_understood() {
+    let domain = DomainLease::acquire();
+    let mut options = ContextOptions { node_services: false, ..ContextOptions::for_domain(domain.id()) };
+    options.settings.environment.distro = Distro::Humble;
+    let old = Context::new(options).unwrap();
+    let node = old.node("from_humble").unwrap();
+    let mut old = Side { state: (), event_loop: EventLoop::new(&old).unwrap(), node };
+    let mut new = Side::new(&domain, "from_jazzy", ());
+    talk("both nodes on both sides", &mut old, &mut new, |old, new| {
+        [old, new]
+            .iter()
+            .all(|side| node_names(&side.node.context().graph()) == names(&["/from_humble", "/from_jazzy"]))
+    });
+    let graph = new.node.context().graph();
+    assert_eq!(graph.endpoints_of("/from_humble").len(), 1, "the gids of 24 bytes were read");
+}
+
+#[test]
+fn log_records_reach_rosout_in_the_name_of_their_node() {
+    let domain = DomainLease::acquire();
+    let mut robot = Side::new(&domain, "robot", ());
+    let arm = robot.node.context().node_in("arm", "/left").unwrap();
+    log::warn!(target: arm.logger(), "the elbow is warm");
+    log::info!("nobody in particular");
+    let mut observer = Side::new(&domain, "observer", Vec::<Log>::new());
+    observer
+        .event_loop
+        .subscribe::<Log>(&observer.node, "/rosout", Qos::rosout(), |records: &mut Vec<Log>, sample| {
+            if sample.message.msg.contains("elbow") || sample.message.msg.contains("particular") {
+                records.push(sample.message);
+            }
+        })
+        .unwrap();
+    talk("two records", &mut robot, &mut observer, |_, observer| observer.state.len() == 2);
+    let mut records: Vec<_> =
+        observer.state.iter().map(|r| (r.name.as_str(), r.level, r.msg.as_str())).collect();
+    records.sort();
+    assert_eq!(
+        records,
+        [("left.arm", Log::WARN, "the elbow is warm"), ("robot", Log::INFO, "nobody in particular")]
+    );
+    assert!(
+        observer.state.iter().all(|record| record.file.ends_with("discovery.rs") && record.stamp.sec > 0)
+    );
+}

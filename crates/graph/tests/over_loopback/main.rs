@@ -1,0 +1,8 @@
+//! Contexts that talk to each other over the loopback interface, each test in a domain of its own.
+
+mod discovery;
+mod event_loop;
+mod process;
+mod services;
+mod side;
+mod topics;

@@ -1,0 +1,106 @@
+//! Whole processes: signals, exit codes, bad settings.
+
+use std::{path::PathBuf, process::Command, time::Duration};
+
+use crate::side::Side;
+use rosless_graph::{Qos, Sample};
+use rosless_tests::{Daemon, DomainLease};
+use rosless_wire::std_msgs::msg;
+
+/// Cargo builds examples before it runs tests, beside the directory of this test's own executable.
+fn example(name: &str) -> Command {
+    let mut path = PathBuf::from(std::env::current_exe().unwrap().parent().unwrap().parent().unwrap());
+    path.extend(["examples", name]);
+    let mut command = Command::new(path);
+    command
+        .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+        .env_remove("ROS_DISTRO")
+        .env_remove("ROS_STATIC_PEERS");
+    command
+}
+
+fn talker(domain: &DomainLease, arguments: &[&str]) -> Daemon {
+    let mut talker = example("talker");
+    talker.env("ROS_DOMAIN_ID", domain.id().to_string()).args(arguments);
+    Daemon::spawn(talker)
+}
+
+/// Remembers every text on `topic`.
+fn listener(domain: &DomainLease, topic: &str) -> Side<Vec<String>> {
+    let listener = Side::new(domain, "listener", Vec::new());
+    let hear = |heard: &mut Vec<String>, sample: Sample<msg::String>| heard.push(sample.message.data);
+    listener.event_loop.subscribe(&listener.node, topic, Qos::default(), hear).unwrap();
+    listener
+}
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[test]
+fn a_talker_is_heard_until_it_is_interrupted_and_then_vanishes() {
+    let domain = DomainLease::acquire();
+    let mut talker =
+        talker(&domain, &["--ros-args", "-r", "__node:=parrot", "-r", "chatter:=news", "-r", "__ns:=/zoo"]);
+    let mut listener = listener(&domain, "/zoo/news");
+    let context = listener.node.context().clone();
+    let heard = listener.event_loop.run_until(&mut listener.state, PATIENCE, |heard| heard.len() >= 2);
+    assert!(heard.unwrap(), "nothing heard; the talker said:\n{}", talker.output());
+    assert!(context.graph().has_node("/zoo/parrot"));
+    talker.wait_for_line("[INFO]", PATIENCE);
+    talker.signal("INT");
+    let gone = listener
+        .event_loop
+        .run_until(&mut listener.state, Duration::from_secs(5), |_| !context.graph().has_node("/zoo/parrot"));
+    assert!(gone.unwrap(), "the node is still there");
+    assert_eq!(talker.wait(PATIENCE).code(), Some(0));
+    assert!(!talker.output().contains("rustdds"), "noise of the DDS stack:\n{}", talker.output());
+}
+
+#[test]
+fn a_stopped_and_continued_process_goes_on() {
+    let domain = DomainLease::acquire();
+    let talker = talker(&domain, &[]);
+    let mut listener = listener(&domain, "/chatter");
+    assert!(listener.event_loop.run_until(&mut listener.state, PATIENCE, |heard| !heard.is_empty()).unwrap());
+    talker.signal("STOP");
+    listener.event_loop.run_for(&mut listener.state, Duration::from_millis(300)).unwrap();
+    let before = listener.state.len();
+    talker.signal("CONT");
+    let more =
+        listener.event_loop.run_until(&mut listener.state, PATIENCE, |heard| heard.len() >= before + 2);
+    assert!(more.unwrap(), "silent after SIGCONT");
+}
+
+#[test]
+fn a_process_that_was_stopped_for_longer_than_its_lease_is_heard_again() {
+    let domain = DomainLease::acquire();
+    let talker = talker(&domain, &[]);
+    let mut listener = listener(&domain, "/chatter");
+    let context = listener.node.context().clone();
+    assert!(listener.event_loop.run_until(&mut listener.state, PATIENCE, |heard| !heard.is_empty()).unwrap());
+    talker.signal("STOP");
+    let lost = listener.event_loop.run_until(&mut listener.state, Duration::from_secs(40), |_| {
+        context.graph().publishers("/chatter").is_empty()
+    });
+    assert!(lost.unwrap(), "a silent participant stays for ever");
+    let before = listener.state.len();
+    talker.signal("CONT");
+    let more =
+        listener.event_loop.run_until(&mut listener.state, PATIENCE, |heard| heard.len() >= before + 2);
+    assert!(more.unwrap(), "not heard after it came back");
+    let known =
+        listener.event_loop.run_until(&mut listener.state, PATIENCE, |_| context.graph().has_node("/talker"));
+    assert!(known.unwrap(), "its node has no name after it came back");
+}
+
+#[test]
+fn unusable_settings_are_one_line_and_exit_code_2() {
+    for (variable, value) in [("ROS_DOMAIN_ID", "many"), ("ROS_AUTOMATIC_DISCOVERY_RANGE", "MOON")] {
+        let mut talker = example("talker");
+        talker.env(variable, value);
+        let mut talker = Daemon::spawn(talker);
+        assert_eq!(talker.wait(PATIENCE).code(), Some(2));
+        let line = talker.wait_for_line(variable, PATIENCE);
+        assert!(line.contains(value), "{line}");
+        assert_eq!(talker.output().lines().count(), 1, "{}", talker.output());
+    }
+}

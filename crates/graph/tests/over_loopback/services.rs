@@ -1,0 +1,133 @@
+//! Calling and serving, ours to ours.
+
+use std::time::Duration;
+
+use crate::side::{Side, talk};
+use rosless_graph::{CallError, Qos, Responder};
+use rosless_tests::DomainLease;
+use rosless_wire::{
+    Message as _, cdr,
+    example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse},
+};
+
+type Answers = Vec<Result<i64, CallError>>;
+
+fn request(a: i64, b: i64) -> AddTwoIntsRequest {
+    AddTwoIntsRequest { a, b }
+}
+
+fn remember(answers: &mut Answers, result: Result<AddTwoIntsResponse, CallError>) {
+    answers.push(result.map(|response| response.sum));
+}
+
+const LONG: Duration = Duration::from_secs(20);
+
+#[test]
+fn a_call_waits_for_its_server_and_gets_its_own_answer() {
+    let domain = DomainLease::acquire();
+    let mut caller = Side::new(&domain, "caller", Answers::new());
+    let client = caller.event_loop.client::<AddTwoInts>(&caller.node, "add").unwrap();
+    // Called before anybody serves.
+    client.call(&request(1, 2), LONG, remember);
+    let mut server = Side::new(&domain, "server", 0);
+    server
+        .event_loop
+        .serve::<AddTwoInts>(&server.node, "add", |served, request, responder| {
+            *served += 1;
+            responder.reply(&AddTwoIntsResponse { sum: request.a + request.b });
+        })
+        .unwrap();
+    talk("the first answer", &mut caller, &mut server, |caller, _| caller.state.len() == 1);
+    for i in 0..100 {
+        client.call(&request(i, 1000), LONG, remember);
+    }
+    talk("100 answers", &mut caller, &mut server, |caller, _| caller.state.len() == 101);
+    let expected: Answers = [3].into_iter().chain((0..100).map(|i| i + 1000)).map(Ok).collect();
+    assert_eq!(caller.state, expected);
+    assert_eq!(server.state, 101);
+    assert_eq!(client.pending(), 0);
+}
+
+#[test]
+fn answers_may_come_later_and_reach_only_the_asker() {
+    let domain = DomainLease::acquire();
+    type Kept = Vec<(i64, Responder<AddTwoInts>)>;
+    let mut server = Side::new(&domain, "server", Kept::new());
+    server
+        .event_loop
+        .serve::<AddTwoInts>(&server.node, "add", |kept: &mut Kept, request, responder| {
+            kept.push((request.a + request.b, responder));
+        })
+        .unwrap();
+    let mut caller = Side::new(&domain, "caller", (Answers::new(), Answers::new()));
+    let first = caller.event_loop.client::<AddTwoInts>(&caller.node, "add").unwrap();
+    let second = caller.event_loop.client::<AddTwoInts>(&caller.node, "add").unwrap();
+    first.call(&request(1, 1), LONG, |state: &mut (Answers, Answers), result| remember(&mut state.0, result));
+    second
+        .call(&request(2, 2), LONG, |state: &mut (Answers, Answers), result| remember(&mut state.1, result));
+    talk("two requests", &mut caller, &mut server, |_, server| server.state.len() == 2);
+    // In the reverse order.
+    for (sum, responder) in server.state.drain(..).rev().collect::<Vec<_>>() {
+        responder.reply(&AddTwoIntsResponse { sum });
+    }
+    talk("two answers", &mut caller, &mut server, |caller, _| {
+        caller.state.0.len() + caller.state.1.len() == 2
+    });
+    assert_eq!(caller.state, (vec![Ok(2)], vec![Ok(4)]));
+}
+
+#[test]
+fn failed_calls_say_why() {
+    let domain = DomainLease::acquire();
+    let mut caller = Side::new(&domain, "caller", Answers::new());
+    let nobody = caller.event_loop.client::<AddTwoInts>(&caller.node, "nobody").unwrap();
+    let silent = caller.event_loop.client::<AddTwoInts>(&caller.node, "silent").unwrap();
+    let mut server = Side::new(&domain, "server", Vec::new());
+    let service = server
+        .event_loop
+        .serve::<AddTwoInts>(&server.node, "silent", |kept: &mut Vec<_>, _, responder| kept.push(responder))
+        .unwrap();
+    talk("the server", &mut caller, &mut server, |_, _| silent.is_ready());
+    assert!(!nobody.is_ready());
+    let short = Duration::from_millis(200);
+    nobody.call(&request(0, 0), short, remember);
+    talk("no server", &mut caller, &mut server, |caller, _| caller.state.len() == 1);
+    silent.call(&request(0, 0), short, remember);
+    talk("no answer", &mut caller, &mut server, |caller, _| caller.state.len() == 2);
+    silent.call(&request(0, 0), LONG, remember);
+    talk("the request", &mut caller, &mut server, |_, server| server.state.len() == 2);
+    service.close();
+    talk("the server leaves", &mut caller, &mut server, |caller, _| caller.state.len() == 3);
+    let name = |name: &str| name.to_owned();
+    assert_eq!(
+        caller.state,
+        [
+            Err(CallError::NoServer(name("/nobody"))),
+            Err(CallError::Timeout(name("/silent"))),
+            Err(CallError::ServerGone(name("/silent"))),
+        ]
+    );
+}
+
+#[test]
+fn a_raw_client_calls_with_payloads() {
+    let domain = DomainLease::acquire();
+    let mut server = Side::new(&domain, "server", ());
+    server
+        .event_loop
+        .serve::<AddTwoInts>(&server.node, "add", |_, request, responder| {
+            responder.reply(&AddTwoIntsResponse { sum: request.a + request.b });
+        })
+        .unwrap();
+    let mut caller = Side::new(&domain, "caller", Vec::new());
+    let request_type = (AddTwoIntsRequest::TYPE_NAME, AddTwoIntsRequest::TYPE_HASH);
+    let response_type = (AddTwoIntsResponse::TYPE_NAME, AddTwoIntsResponse::TYPE_HASH);
+    let client = caller
+        .event_loop
+        .raw_client(&caller.node, "add", request_type, response_type, Qos::services())
+        .unwrap();
+    client.call(cdr::to_payload(&request(40, 2)), LONG, |answers: &mut Vec<_>, reply| answers.push(reply));
+    talk("the answer", &mut caller, &mut server, |caller, _| !caller.state.is_empty());
+    let response: AddTwoIntsResponse = cdr::from_payload(caller.state[0].as_ref().unwrap()).unwrap();
+    assert_eq!(response.sum, 42);
+}
