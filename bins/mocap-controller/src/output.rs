@@ -1,0 +1,258 @@
+//! What people and scripts read.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+    time::Duration,
+};
+
+use rosless_graph::{Error, Result, monotonic};
+use rosless_protocol::{
+    Dialect,
+    clock::Offset,
+    controller::{Failure, NoState, Outcome, Report, System, SystemResult},
+    message::Command,
+    name::SystemId,
+};
+use serde_json::{Value, json};
+
+type Systems = BTreeMap<SystemId, System>;
+
+/// Writes to stdout what scripts and people asked for. A full disk or a reader that has left is an error like any other.
+pub(crate) fn answer(text: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    written.map_err(|source| Error::Io { what: "cannot write to stdout", source })
+}
+
+/// As much of `text` as a terminal of that size can show.
+pub(crate) fn clip(text: &str, columns: usize, lines: usize) -> String {
+    let shorten = |line: &str| match line.char_indices().nth(columns) {
+        Some(_) => line.chars().take(columns.saturating_sub(1)).chain(['…']).collect(),
+        None => line.to_owned(),
+    };
+    let total = text.lines().count();
+    let shown = if total <= lines { total } else { lines.saturating_sub(1) };
+    let mut clipped: String = text.lines().take(shown).map(|line| shorten(line) + "\n").collect();
+    if shown < total {
+        clipped += &format!("… {} more\n", total - shown);
+    }
+    clipped
+}
+
+/// The word `ros2 mocap4r2 status` has for it.
+fn status_word(system: &System) -> &'static str {
+    match system.state {
+        Some(Ok(state)) => state.status_word(),
+        _ => "ERROR",
+    }
+}
+
+fn state_label(system: &System) -> String {
+    match system.state {
+        _ if !system.present => "gone".to_owned(),
+        Some(Ok(state)) => state.label().to_owned(),
+        Some(Err(NoState::NoService)) => "no lifecycle service".to_owned(),
+        Some(Err(NoState::NoAnswer)) => "no answer".to_owned(),
+        None => "asking".to_owned(),
+    }
+}
+
+/// The original command line's lines: name, tab, status word.
+pub(crate) fn status_lines(systems: &Systems) -> String {
+    systems.iter().map(|(id, system)| format!("{id}\t{}\n", status_word(system))).collect()
+}
+
+/// For people who want to know the state now.
+pub(crate) fn table(systems: &Systems) -> String {
+    let rows = systems.iter().map(|(id, system)| {
+        vec![id.to_string(), status_word(system).to_owned(), state_label(system), system.topics.join(" ")]
+    });
+    columns(&["SYSTEM", "STATUS", "STATE", "TOPICS"], rows.collect())
+}
+
+/// For people who want to see it change.
+pub(crate) fn watch_table(systems: &Systems) -> String {
+    let rows = systems.iter().map(|(id, system)| {
+        let offset = system.offset().map_or_else(|| "-".to_owned(), |o| o.to_string());
+        let answer = system.last_answer.map_or_else(
+            || "-".to_owned(),
+            |a| format!("{} {} ago", a.command.verb(), rough(monotonic().saturating_sub(a.at))),
+        );
+        vec![
+            id.to_string(),
+            state_label(system),
+            system.session.as_ref().map_or_else(|| "-".to_owned(), |s| s.escape_debug().to_string()),
+            system.topics.join(" "),
+            offset,
+            answer,
+        ]
+    });
+    columns(&["SYSTEM", "STATE", "SESSION", "TOPICS", "CLOCK OFFSET", "LAST ANSWER"], rows.collect())
+}
+
+fn rough(duration: Duration) -> String {
+    match duration.as_secs() {
+        s @ 0..=59 => format!("{s} s"),
+        s @ 60..=3599 => format!("{} min", s / 60),
+        s => format!("{} h", s / 3600),
+    }
+}
+
+fn columns(titles: &[&str], rows: Vec<Vec<String>>) -> String {
+    let titles: Vec<String> = titles.iter().map(ToString::to_string).collect();
+    let all: Vec<_> = std::iter::once(titles).chain(rows).collect();
+    let width = |column: usize| all.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+    let widths: Vec<_> = (0..all[0].len()).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    all.iter().map(line).collect()
+}
+
+fn millis(nanos: i64) -> f64 {
+    nanos as f64 / 1e6
+}
+
+fn offset_json(offset: Option<Offset>) -> (Value, Value) {
+    match offset {
+        Some(o) => (json!(millis(o.nanos)), json!(millis(o.uncertainty))),
+        None => (Value::Null, Value::Null),
+    }
+}
+
+pub(crate) fn systems_json(systems: &Systems, dialect: Dialect) -> Value {
+    let systems: Vec<_> = systems
+        .iter()
+        .map(|(id, system)| {
+            let (offset_ms, uncertainty_ms) = offset_json(system.offset());
+            json!({
+                "name": id.to_string(),
+                "node": id.as_str(),
+                "status": status_word(system),
+                "state": state_label(system),
+                "present": system.present,
+                "reachable": system.reachable,
+                "session": system.session,
+                "topics": system.topics,
+                "ros_version": if system.ros_version == 1 { 1 } else { 2 },
+                "clock_offset_ms": offset_ms,
+                "clock_uncertainty_ms": uncertainty_ms,
+                "last_answer": system.last_answer.map(|a| a.command.verb()),
+            })
+        })
+        .collect();
+    json!({ "dialect": dialect.to_string(), "systems": systems })
+}
+
+pub(crate) fn report_json(report: &Report, dialect: Dialect) -> Value {
+    let systems: Vec<_> = report
+        .results
+        .iter()
+        .map(|(id, result)| {
+            let (offset_ms, uncertainty_ms) = offset_json(result.offset);
+            let (outcome, explanation) = match result.outcome {
+                Outcome::Done(proof) => ("done", proof.to_string()),
+                Outcome::Already => ("already", already(id, report.command)),
+                Outcome::Failed(failure) => (failure.word(), failure.explain(id, report.command, dialect)),
+            };
+            json!({
+                "name": id.to_string(),
+                "success": result.outcome.is_success(),
+                "outcome": outcome,
+                "explanation": explanation,
+                "attempts": result.attempts,
+                "answered_after_ms": result.answered_after.map(|d| d.as_secs_f64() * 1e3),
+                "elapsed_s": result.elapsed.map(|n| n as f64 / 1e9),
+                "clock_offset_ms": offset_ms,
+                "clock_uncertainty_ms": uncertainty_ms,
+                "duplicates": result.duplicates,
+            })
+        })
+        .collect();
+    json!({
+        "command": report.command.verb(),
+        "session": report.session,
+        "success": report.is_success(),
+        "messages": report.messages,
+        "took_ms": report.took.as_secs_f64() * 1e3,
+        "last_answer_after_ms": report.last_answer_after.map(|d| d.as_secs_f64() * 1e3),
+        "systems": systems,
+    })
+}
+
+fn already(id: &SystemId, command: Command) -> String {
+    match command {
+        Command::Start => format!("{id} already started: it is active"),
+        Command::Stop => format!("{id} already inactive"),
+    }
+}
+
+/// One line per system in the words of the original command line, with the reason behind them.
+pub(crate) fn result_line(
+    id: &SystemId,
+    result: &SystemResult,
+    command: Command,
+    dialect: Dialect,
+) -> String {
+    let (done, doing, verb) = match command {
+        Command::Start => ("started", "starting", "start"),
+        Command::Stop => ("stopped", "stopping", "stop"),
+    };
+    match result.outcome {
+        Outcome::Done(proof) => {
+            let mut line = format!("{id} {done}: {proof}");
+            if let Some(after) = result.answered_after {
+                line += &format!(" after {:.1} ms", after.as_secs_f64() * 1e3);
+            }
+            if let Some(offset) = result.offset {
+                line += &format!(", clock offset {offset}");
+            }
+            line
+        }
+        Outcome::Already => already(id, command),
+        Outcome::Failed(failure) => {
+            let why = failure.explain(id, command, dialect);
+            match failure {
+                Failure::Unknown => format!("{id} not in detected {}: {why}", dialect.names().title),
+                Failure::WrongState(_) => format!("Unable to {verb} {id}: {why}"),
+                _ => format!("Error {doing} {id}: {why}"),
+            }
+        }
+    }
+}
+
+/// Successes on stdout, failures on stderr.
+pub(crate) fn print_report(report: &Report, dialect: Dialect) -> Result<()> {
+    for (id, result) in &report.results {
+        let line = result_line(id, result, report.command, dialect);
+        if result.outcome.is_success() {
+            answer(&format!("{line}\n"))?;
+        } else {
+            eprintln!("{line}");
+        }
+    }
+    if report.results.is_empty() {
+        eprintln!(
+            "nobody to {}: no system announced itself on {}",
+            report.command.verb(),
+            dialect.names().environment_topic
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_terminal_gets_what_fits() {
+        let text = "SYSTEM  STATE\ncam     inactive\nöre     active\n";
+        assert_eq!(clip(text, 80, 24), text);
+        assert_eq!(clip(text, 9, 3), "SYSTEM  …\ncam     …\nöre     …\n");
+        assert_eq!(clip(text, 16, 2), "SYSTEM  STATE\n… 2 more\n");
+        assert_eq!(clip(text, 0, 0), "… 3 more\n");
+    }
+}

@@ -1,0 +1,210 @@
+//! What goes wrong, and what the user is told.
+
+use rosless_protocol::Dialect;
+use rosless_wire::{
+    cdr,
+    mocap_control_msgs::msg::{Control, MocapInfo},
+};
+
+use crate::stage::{ACTIVE, INACTIVE, Observer, PATIENCE, Stage, text};
+
+#[test]
+fn a_killed_system_is_named_and_the_others_are_unaffected() {
+    let stage = Stage::new();
+    let victim = stage.system(&["--kind", "auxiliary", "--name", "victim"]);
+    let _survivor = stage.system(&["--kind", "auxiliary", "--name", "survivor"]);
+    let daemon = stage.controller(&["run"]);
+    for system in ["victim", "survivor"] {
+        daemon.wait_for_line(&format!("[{system}] is inactive"), PATIENCE);
+    }
+    let output = stage.command(&["start", "--all", "--session", "s1"]);
+    assert!(output.status.success(), "{output:?}");
+    daemon.wait_for_line("[victim] inactive -> active", PATIENCE);
+    victim.signal("KILL");
+    // Its lease is ten seconds; a state that is not answered is noticed sooner.
+    daemon.wait_for_line(
+        r#"[victim] does not answer on /victim/get_state while session "s1" is running"#,
+        PATIENCE,
+    );
+    daemon.wait_for_line(r#"[victim] left while session "s1" was running"#, PATIENCE);
+    let status = text(&stage.command(&["status"]).stdout);
+    assert_eq!(status, "survivor\tACTIVE\n");
+    let output = stage.command(&["stop", "survivor"]);
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn a_controller_restarted_in_a_session_recovers_the_picture() {
+    let stage = Stage::new();
+    let _system = stage.system(&["--kind", "auxiliary", "--name", "cam", "--topics", "data"]);
+    let daemon = stage.controller(&["run"]);
+    daemon.wait_for_line("[cam] is inactive", PATIENCE);
+    assert!(stage.command(&["start", "cam"]).status.success());
+    daemon.wait_for_line("[cam] inactive -> active", PATIENCE);
+    daemon.signal("KILL");
+    drop(daemon);
+    let daemon = stage.controller(&["run"]);
+    daemon.wait_for_line(r#"[cam] joined with topics ["data"]"#, PATIENCE);
+    daemon.wait_for_line("[cam] is active", PATIENCE);
+    let mut observer = stage.observer(Dialect::Mocap);
+    let trigger =
+        observer.call::<rosless_wire::std_srvs::srv::Trigger>("/mocap_controller/stop", &Default::default());
+    assert!(trigger.success, "{}", trigger.message);
+    assert_eq!(observer.state("cam"), INACTIVE);
+    let trigger =
+        observer.call::<rosless_wire::std_srvs::srv::Trigger>("/mocap_controller/start", &Default::default());
+    assert!(trigger.success, "{}", trigger.message);
+    assert_eq!(observer.state("cam"), ACTIVE);
+}
+
+#[test]
+fn every_failure_is_named_with_reason_and_remedy() {
+    let stage = Stage::new();
+    let _raw = stage.system(&["--kind", "auxiliary", "--name", "raw", "--unconfigured"]);
+    let broken = stage.system(&["--kind", "auxiliary", "--name", "broken", "--fail-activate"]);
+    let _good = stage.system(&["--kind", "auxiliary", "--name", "good"]);
+    let fails = |arguments: &[&str], code: i32, parts: &[&str]| {
+        let output = stage.command(arguments);
+        let errors = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {errors}");
+        for part in parts {
+            assert!(errors.contains(part), "{arguments:?}: {part:?} is not in {errors}");
+        }
+        text(&output.stdout)
+    };
+    let out = fails(
+        &["start", "good", "broken", "nobody", "--retries", "1"],
+        1,
+        &["Error starting broken: configured but not active", "nobody not in detected Mocap Control System"],
+    );
+    assert!(out.starts_with("good started: acknowledged after "), "{out}");
+    broken.wait_for_line("is not acknowledged", PATIENCE);
+    let output = stage.command(&["start", "good"]);
+    assert_eq!(
+        (output.status.code(), text(&output.stdout).as_str()),
+        (Some(0), "good already started: it is active\n")
+    );
+
+    // A system that was never configured has not announced itself; one that was and is not any more has.
+    let mut observer = stage.observer(Dialect::Mocap);
+    fails(&["start", "raw", "--retries", "0", "--discovery", "1"], 1, &["raw not in detected"]);
+    assert!(observer.change("good", 4) && observer.change("good", 2), "deactivate, clean up");
+    fails(
+        &["start", "good"],
+        1,
+        &["Unable to start good: not configured yet", "ros2 lifecycle set /good configure"],
+    );
+
+    let long = "x".repeat(65_536);
+    fails(&["start", ""], 2, &["empty"]);
+    fails(&["start", &long], 2, &["65536 bytes"]);
+    fails(&["start", "two words"], 2, &["not a ROS name"]);
+    fails(&["start"], 2, &["--all"]);
+    fails(&["status", "--dialect", "vicon"], 2, &["no dialect"]);
+    let nobody = Stage::new();
+    let output = nobody.command(&["start", "--all", "--discovery", "1"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("no system announced itself"), "{output:?}");
+}
+
+#[test]
+fn hostile_samples_lose_nothing() {
+    let stage = Stage::new();
+    let system = stage.system(&["--kind", "auxiliary", "--name", "cam"]);
+    let daemon = stage.controller(&["run"]);
+    daemon.wait_for_line("[cam] is inactive", PATIENCE);
+    let mut observer = stage.observer(Dialect::Mocap);
+    observer.until_heard_by(2);
+    let long = "x".repeat(65_536);
+    let message = |source: &str, kind: i8| Control {
+        control_type: kind,
+        system_source: source.into(),
+        capture_session_id: long.clone(),
+        capture_systems: vec![long.clone(), String::new()],
+        ..Control::default()
+    };
+    observer.say_raw(cdr::to_payload(&message(&long, 0)));
+    observer.say_raw(cdr::to_payload(&message(&long, 1)));
+    observer.say_raw(cdr::to_payload(&message("", 1)));
+    observer.say_raw(cdr::to_payload(&message("\u{1b}[2J", 3)));
+    // Not UTF-8: the source's letters are overwritten; then cut short; then lengths beyond the end.
+    let mut invalid = cdr::to_payload(&message("observer", 0));
+    let letters = invalid.windows(8).position(|w| w == b"observer").unwrap();
+    invalid[letters..letters + 8].fill(0xff);
+    observer.say_raw(invalid.clone());
+    observer.say_raw(invalid[..21].to_vec());
+    let mut endless = cdr::to_payload(&message("observer", 0));
+    endless[letters - 4..letters].fill(0xff);
+    observer.say_raw(endless);
+    let names = Dialect::Mocap.names();
+    let qos = rosless_protocol::node::environment_qos();
+    let environment = observer.node.raw_publisher(names.environment_topic, names.info_type, "", qos).unwrap();
+    let info = MocapInfo { system_source: long.clone(), ..MocapInfo::default() };
+    environment.publish(cdr::to_payload(&info));
+    daemon.wait_for_line("bad source: the name has 65536 bytes", PATIENCE);
+    daemon.wait_for_line("bad source: the name is empty", PATIENCE);
+    system.wait_for_line("such samples so far", PATIENCE);
+
+    observer.say(0, "after the storm", &[]);
+    observer.until("the system obeys as ever", |seen| seen.acks().contains(&(1, "cam")));
+    daemon.wait_for_line("[cam] inactive -> active", PATIENCE);
+    assert_eq!(text(&stage.command(&["status"]).stdout), "cam\tACTIVE\n");
+}
+
+#[test]
+fn wrong_clocks_and_slow_systems_are_told_apart() {
+    let stage = Stage::new();
+    let _ahead = stage.system(&["--kind", "auxiliary", "--name", "ahead", "--clock-offset", "0.5"]);
+    let _behind = stage.system(&["--kind", "auxiliary", "--name", "behind", "--clock-offset", "-0.5"]);
+    let _slow = stage.system(&["--kind", "auxiliary", "--name", "slow", "--delay", "0.4"]);
+    let output = stage.command(&["start", "--all", "--json"]);
+    assert!(output.status.success(), "{output:?}");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let find = |name: &str, field: &str| {
+        let system = report["systems"].as_array().unwrap().iter().find(|s| s["name"] == name).unwrap();
+        system[field].as_f64().unwrap_or_else(|| panic!("{name} has no {field}: {system}"))
+    };
+    for (name, truth) in [("ahead", 500.0), ("behind", -500.0), ("slow", 0.0)] {
+        let (offset, uncertainty) = (find(name, "clock_offset_ms"), find(name, "clock_uncertainty_ms"));
+        assert!(
+            (offset - truth).abs() <= uncertainty + 0.001,
+            "{name}: {offset} ± {uncertainty} is not {truth}"
+        );
+    }
+    assert!(find("slow", "answered_after_ms") >= 400.0);
+    let errors = text(&output.stderr);
+    let line = |name: &str| {
+        errors.lines().find(|l| l.contains(&format!("[{name}] start elapsed"))).map(str::to_owned)
+    };
+    for name in ["ahead", "behind"] {
+        assert!(line(name).is_some_and(|l| l.starts_with("[ERROR]")), "{errors}");
+    }
+    assert_eq!(line("slow"), None, "a slow activation is no wrong clock");
+}
+
+#[test]
+fn watch_shows_the_session_while_it_runs() {
+    let stage = Stage::new();
+    let _system = stage.system(&["--kind", "auxiliary", "--name", "cam", "--topics", "data"]);
+    let watch = stage.controller(&["watch"]);
+    watch.wait_for_line("cam     inactive", PATIENCE);
+    let mut observer: Observer = stage.observer(Dialect::Mocap);
+    observer.until_heard_by(2);
+    observer.say(0, "take_7", &["cam"]);
+    observer.until("the acknowledgement", |seen| seen.acks() == [(1, "cam")]);
+    let line = watch.wait_for_line("take_7", PATIENCE);
+    assert!(line.contains("active") && line.contains("data") && line.contains("start"), "{line}");
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_an_error() {
+    let stage = Stage::new();
+    let _system = stage.system(&["--kind", "auxiliary", "--name", "cam"]);
+    for arguments in [&["status"][..], &["status", "--json"], &["start", "cam"], &["watch", "--for", "20"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("a full disk");
+        let output = stage.prepare_command(arguments).stdout(full).output().expect("it can be run");
+        let errors = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {errors}");
+        assert!(errors.contains("cannot write to stdout"), "{arguments:?}: {errors}");
+    }
+}

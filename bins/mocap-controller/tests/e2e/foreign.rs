@@ -1,0 +1,54 @@
+//! Software we did not write on the other end of the wire.
+
+use rosless_tests::{ForeignPeer, Vendor};
+
+use crate::stage::{Stage, text};
+
+const CONTROL: &str = "mocap4r2_control_msgs::msg::dds_::Control_";
+const INFO: &str = "mocap4r2_control_msgs::msg::dds_::MocapInfo_";
+
+fn unhex(text: &str) -> Vec<u8> {
+    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
+}
+
+/// A peer of another vendor publishes the golden START; the system obeys and its answers are the golden layout.
+fn foreign_controller(vendor: Vendor) {
+    let stage = Stage::new();
+    let Some(mut peer): Option<ForeignPeer> = vendor.start(stage.domain()) else { return };
+    let options =
+        ["--kind", "auxiliary", "--dialect", "mocap4r2", "--name", "mocap_system_1", "--topics", "data"];
+    let system = stage.system(&options);
+    peer.reader("info", "rt/mocap4r2_environment", INFO, "reliable,transient_local,10", &[]);
+    peer.reader("heard", "rt/mocap4r2_control", CONTROL, "reliable,volatile,100", &[]);
+    peer.writer("control", "rt/mocap4r2_control", CONTROL, "reliable,volatile,100", &[]);
+    let info = &peer.wait_samples("info", 1)[0].payload;
+    let golden = unhex("000100000f0000006d6f6361705f73797374656d5f31000001000000050000006461746100");
+    // The first two bytes behind the version are padding.
+    assert_eq!(info[..golden.len()], golden[..]);
+    let endpoint = peer.wait_endpoint("the system's acknowledgements", |e| {
+        e.is_writer
+            && e.topic == "rt/mocap4r2_control"
+            && e.qos.starts_with("reliable,volatile")
+            && !e.user_data.is_empty()
+    });
+    assert!(text(&endpoint.user_data).contains("typehash=RIHS01_21a44c9c"), "{endpoint:?}");
+    // Matched with our system's reader and with its own.
+    peer.wait_matched("control", 2);
+    peer.write("control", &unhex("000100000000000000f153650065cd1d110000006d6f6361705f636f6e74726f6c6c6572000000000a00000073657373696f6e5f3100000000000000"));
+    system.wait_for_line(r#"session "session_1" requested by "mocap_controller""#, crate::stage::PATIENCE);
+    let heard = peer.wait_samples("heard", 2);
+    let ack = heard.iter().map(|s| &s.payload).find(|p| p[4] == 1).expect("an ACK_START");
+    let golden = unhex("0f0000006d6f6361705f73797374656d5f310000010000000000000000000000");
+    assert_eq!(ack[16..48], golden[..], "name, empty session, empty list");
+    assert_eq!(text(&stage.command(&["--dialect", "mocap4r2", "status"]).stdout), "mocap_system_1\tACTIVE\n");
+}
+
+#[test]
+fn a_cyclone_controller_starts_our_system() {
+    foreign_controller(Vendor::Cyclone);
+}
+
+#[test]
+fn a_fast_dds_controller_starts_our_system() {
+    foreign_controller(Vendor::FastDds);
+}

@@ -1,0 +1,8 @@
+//! The daemons as users meet them: real processes on a DDS domain of their own, watched from inside the test.
+
+mod faults;
+mod fleet;
+mod foreign;
+mod kinds;
+mod scenario;
+mod stage;

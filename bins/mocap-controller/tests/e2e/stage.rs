@@ -1,0 +1,241 @@
+//! What every test here starts from: the two programs, and an observer that sees and says what it wants on the wire.
+
+use std::{
+    cell::RefCell,
+    path::PathBuf,
+    process::{Command, Output},
+    rc::Rc,
+    sync::OnceLock,
+    time::Duration,
+};
+
+use rosless_graph::{Context, ContextOptions, EventLoop, Node, Qos, RawPublisher};
+use rosless_protocol::{
+    Dialect,
+    controller::{Report, Settings, Targets},
+    message,
+    node::{ControllerNode, Notice, control_qos, environment_qos},
+};
+use rosless_tests::{Daemon, DomainLease};
+use rosless_wire::{
+    Service,
+    cdr,
+    lifecycle_msgs::{msg::Transition, srv},
+    // All dialects have the same bytes.
+    mocap_control_msgs::msg::{Control, MocapInfo},
+};
+
+/// Long, because tests share the machine; nothing waits longer than it must.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) const UNCONFIGURED: u8 = 1;
+pub(crate) const INACTIVE: u8 = 2;
+pub(crate) const ACTIVE: u8 = 3;
+pub(crate) const CONFIGURE: u8 = 1;
+pub(crate) const CLEANUP: u8 = 2;
+pub(crate) const ACTIVATE: u8 = 3;
+
+fn mocap_system() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT
+        .get_or_init(|| rosless_tests::sibling_binary(env!("CARGO_BIN_EXE_mocap-controller"), "mocap-system"))
+        .clone()
+}
+
+/// A DDS domain with programs in it.
+pub(crate) struct Stage {
+    lease: DomainLease,
+}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        Self { lease: DomainLease::acquire() }
+    }
+
+    pub(crate) fn domain(&self) -> u16 {
+        self.lease.id()
+    }
+
+    fn prepare(&self, program: PathBuf, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env("ROS_DOMAIN_ID", self.lease.id().to_string())
+            .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+            .env_remove("ROSLESS_DIALECT");
+        command
+    }
+
+    /// A running `mocap-system`, ready when this returns.
+    pub(crate) fn system(&self, arguments: &[&str]) -> Daemon {
+        let daemon = Daemon::spawn(self.prepare(mocap_system(), arguments));
+        daemon.wait_for_line("system ", PATIENCE);
+        daemon
+    }
+
+    /// A running `mocap-controller`.
+    pub(crate) fn controller(&self, arguments: &[&str]) -> Daemon {
+        Daemon::spawn(self.prepare_command(arguments))
+    }
+
+    pub(crate) fn prepare_command(&self, arguments: &[&str]) -> Command {
+        self.prepare(env!("CARGO_BIN_EXE_mocap-controller").into(), arguments)
+    }
+
+    /// `mocap-controller` run to its end.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Output {
+        self.prepare_command(arguments).output().expect("mocap-controller can be run")
+    }
+
+    pub(crate) fn observer(&self, dialect: Dialect) -> Observer {
+        Observer::new(self.lease.id(), dialect)
+    }
+}
+
+/// What an observer saw.
+#[derive(Default)]
+pub(crate) struct Seen {
+    pub(crate) infos: Vec<MocapInfo>,
+    pub(crate) controls: Vec<Control>,
+    pub(crate) reports: Vec<Report>,
+}
+
+impl Seen {
+    /// Acknowledgements seen, as type and source.
+    pub(crate) fn acks(&self) -> Vec<(i8, &str)> {
+        let acks = self.controls.iter().filter(|c| matches!(c.control_type, 1 | 3));
+        acks.map(|c| (c.control_type, c.system_source.as_str())).collect()
+    }
+}
+
+/// A node of the test's own.
+pub(crate) struct Observer {
+    pub(crate) event_loop: EventLoop<Seen>,
+    pub(crate) node: Node,
+    pub(crate) seen: Seen,
+    control: RawPublisher,
+    dialect: Dialect,
+}
+
+impl Observer {
+    pub(crate) fn new(domain: u16, dialect: Dialect) -> Self {
+        let context = Context::new(ContextOptions::for_domain(domain)).unwrap();
+        let node = context.node("observer").unwrap();
+        let event_loop = EventLoop::new(&context).unwrap();
+        let names = dialect.names();
+        event_loop
+            .subscribe_raw(
+                &node,
+                names.environment_topic,
+                names.info_type,
+                "",
+                environment_qos(),
+                |seen: &mut Seen, s| {
+                    seen.infos.extend(cdr::from_payload::<MocapInfo>(&s.message));
+                },
+            )
+            .unwrap();
+        event_loop
+            .subscribe_raw(&node, names.control_topic, names.control_type, "", control_qos(), |seen, s| {
+                seen.controls.extend(cdr::from_payload::<Control>(&s.message));
+            })
+            .unwrap();
+        let control = node.raw_publisher(names.control_topic, names.control_type, "", control_qos()).unwrap();
+        Self { event_loop, node, seen: Seen::default(), control, dialect }
+    }
+
+    #[track_caller]
+    pub(crate) fn until(&mut self, what: &str, mut condition: impl FnMut(&Seen) -> bool) {
+        let done = self.event_loop.run_until(&mut self.seen, PATIENCE, |seen| condition(seen)).unwrap();
+        assert!(done, "not within {PATIENCE:?}: {what}");
+    }
+
+    /// Lets things happen that should not.
+    pub(crate) fn linger(&mut self, millis: u64) {
+        self.event_loop.run_for(&mut self.seen, Duration::from_millis(millis)).unwrap();
+    }
+
+    /// Waits until so many systems hear what we publish. We hear ourselves too.
+    #[track_caller]
+    pub(crate) fn until_heard_by(&mut self, systems: usize) {
+        let control = self.control.clone();
+        self.until("the systems' control subscriptions match", |_| control.matched() > systems);
+    }
+
+    pub(crate) fn say(&mut self, control_type: i8, session: &str, systems: &[&str]) {
+        let stamp = self.node.now();
+        let message = Control {
+            control_type,
+            stamp,
+            system_source: "observer".into(),
+            capture_session_id: session.into(),
+            capture_systems: systems.iter().map(ToString::to_string).collect(),
+        };
+        self.say_raw(cdr::to_payload(&message));
+    }
+
+    pub(crate) fn say_raw(&mut self, payload: Vec<u8>) {
+        assert!(self.control.publish(payload));
+    }
+
+    #[track_caller]
+    pub(crate) fn call<T: Service + 'static>(&mut self, service: &str, request: &T::Request) -> T::Response {
+        let client = self.event_loop.client::<T>(&self.node, service).unwrap();
+        let answer = Rc::new(RefCell::new(None));
+        let slot = answer.clone();
+        client.call(request, PATIENCE, move |_, result| *slot.borrow_mut() = Some(result));
+        self.until(&format!("an answer from {service}"), |_| answer.borrow().is_some());
+        client.close();
+        let result = answer.borrow_mut().take().unwrap();
+        result.unwrap_or_else(|error| panic!("{service}: {error}"))
+    }
+
+    #[track_caller]
+    pub(crate) fn state(&mut self, system: &str) -> u8 {
+        self.call::<srv::GetState>(&format!("/{system}/get_state"), &Default::default()).current_state.id
+    }
+
+    #[track_caller]
+    pub(crate) fn change(&mut self, system: &str, id: u8) -> bool {
+        let request = srv::ChangeStateRequest { transition: Transition { id, label: String::new() } };
+        self.call::<srv::ChangeState>(&format!("/{system}/change_state"), &request).success
+    }
+
+    /// The library's controller in this process.
+    pub(crate) fn controller(&mut self) -> ControllerNode<Seen> {
+        self.controller_with(Settings::default())
+    }
+
+    pub(crate) fn controller_with(&mut self, settings: Settings) -> ControllerNode<Seen> {
+        let node = self.node.context().node(self.dialect.names().controller_node).unwrap();
+        ControllerNode::new(&self.event_loop, &node, self.dialect, settings, |seen: &mut Seen, notice| {
+            if let Notice::Finished(report) = notice {
+                seen.reports.push(report.clone());
+            }
+        })
+        .unwrap()
+    }
+
+    /// Runs a request of the library's controller to its end.
+    #[track_caller]
+    pub(crate) fn request(
+        &mut self,
+        controller: &ControllerNode<Seen>,
+        command: message::Command,
+        session: &str,
+        targets: Targets,
+    ) -> Report {
+        self.seen.reports.clear();
+        controller.request(&mut self.seen, command, session, targets).unwrap();
+        self.until("the request ends", |seen| !seen.reports.is_empty());
+        self.seen.reports.remove(0)
+    }
+
+    pub(crate) fn sensor_qos() -> Qos {
+        Qos::default().depth(100)
+    }
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -1,0 +1,316 @@
+//! The controlled side: decides what a system does about a control message. No sockets, no clock, no lifecycle of its own.
+//!
+//! The driver feeds messages and lifecycle states in, then drains [`Controlled::poll_output`] until it is empty. Every
+//! [`Output::Transition`] must be answered by one [`Input::Finished`]; until then further commands wait their turn, so a
+//! slow activation neither loses a STOP nor is started twice.
+
+use std::collections::VecDeque;
+
+use crate::{
+    dialect::Dialect,
+    message::{Command, Control, Kind, State},
+    name::SystemId,
+    time::Now,
+};
+
+/// START and STOP alternate in the queue, so this many waiting commands already mean that somebody is toggling wildly.
+const MAX_WAITING: usize = 8;
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// A control message arrived in this dialect.
+    Control(Dialect, Control),
+    /// The node's lifecycle state is now this one, whoever caused it.
+    State(State),
+    /// The transition asked for by [`Output::Transition`] has ended.
+    Finished { succeeded: bool },
+}
+
+/// What to do about it, in this order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    /// Trigger ACTIVATE (start) or DEACTIVATE (stop).
+    Transition(Command),
+    /// Publish this acknowledgement in this dialect.
+    Publish(Dialect, Control),
+    /// Call the user's `control_start` or `control_stop` with the original message.
+    Hook(Command, Control),
+    /// A line for the log at warning level.
+    Warn(String),
+}
+
+/// The protocol engine of one controlled system.
+#[derive(Debug)]
+pub struct Controlled {
+    id: SystemId,
+    state: State,
+    running: Option<(Dialect, Command, Control)>,
+    waiting: VecDeque<(Dialect, Command, Control)>,
+    outputs: VecDeque<Output>,
+}
+
+impl Controlled {
+    /// An engine for the node `id`, which is unconfigured until [`Input::State`] says otherwise.
+    pub fn new(id: SystemId) -> Self {
+        Self {
+            id,
+            state: State::Unconfigured,
+            running: None,
+            waiting: VecDeque::new(),
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// Takes one input.
+    pub fn handle(&mut self, input: Input, now: Now) {
+        match input {
+            Input::Control(dialect, message) => self.receive(dialect, message),
+            Input::State(state) => self.state = state,
+            Input::Finished { succeeded } => self.finished(succeeded, now),
+        }
+    }
+
+    /// The next thing to do, until there is none.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    fn receive(&mut self, dialect: Dialect, message: Control) {
+        let meant = message.systems.is_empty() || message.systems.iter().any(|s| self.id.is_meant_by(s));
+        let command = match message.kind {
+            Kind::Start if meant => Command::Start,
+            Kind::Stop if meant => Command::Stop,
+            _ => return,
+        };
+        let Some((_, running, _)) = &self.running else { return self.begin(dialect, command, message) };
+        // A repetition of what is under way will be answered by what is under way.
+        let last = self.waiting.back().map_or(*running, |(_, waiting, _)| *waiting);
+        if last == command {
+            return;
+        }
+        if self.waiting.len() == MAX_WAITING {
+            self.waiting.pop_front();
+            self.outputs.push_back(Output::Warn(
+                "more commands than can wait for the running transition: the oldest is dropped".into(),
+            ));
+        }
+        self.waiting.push_back((dialect, command, message));
+    }
+
+    fn begin(&mut self, dialect: Dialect, command: Command, message: Control) {
+        if self.state == command.needed() {
+            self.running = Some((dialect, command, message));
+            self.outputs.push_back(Output::Transition(command));
+        } else if command == Command::Start {
+            let advice = match self.state {
+                State::Active => "already active",
+                State::Unconfigured => "configure it first",
+                _ => "not possible now",
+            };
+            let text = format!("Activation requested in state {}: {advice}", self.state.label());
+            self.outputs.push_back(Output::Warn(text));
+        }
+    }
+
+    fn finished(&mut self, succeeded: bool, now: Now) {
+        let Some((dialect, command, message)) = self.running.take() else { return };
+        if succeeded {
+            let ack = Control {
+                kind: command.ack(),
+                stamp: now.wall,
+                source: self.id.bare().to_owned(),
+                session: String::new(),
+                systems: Vec::new(),
+            };
+            self.outputs.push_back(Output::Publish(dialect, ack));
+            self.outputs.push_back(Output::Hook(command, message));
+        } else {
+            self.outputs.push_back(Output::Warn(format!(
+                "{} requested by {:?} failed and is not acknowledged; the state is {}",
+                if command == Command::Start { "activation" } else { "deactivation" },
+                message.source,
+                self.state.label(),
+            )));
+        }
+        while self.running.is_none() {
+            let Some((dialect, command, message)) = self.waiting.pop_front() else { return };
+            self.begin(dialect, command, message);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::time::Wall;
+
+    const LATER: Now = Now { mono: Duration::from_secs(1), wall: Wall(77) };
+
+    fn system(state: State) -> Controlled {
+        let mut system = Controlled::new(SystemId::resolve("/lab", "cam").unwrap());
+        system.handle(Input::State(state), Now::default());
+        system
+    }
+
+    fn message(kind: Kind, systems: &[&str]) -> Control {
+        Control {
+            kind,
+            stamp: Wall(5),
+            source: "boss".into(),
+            session: "session_1".into(),
+            systems: systems.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    fn tell(system: &mut Controlled, kind: Kind, systems: &[&str]) -> Vec<Output> {
+        system.handle(Input::Control(Dialect::Mocap, message(kind, systems)), Now::default());
+        drain(system)
+    }
+
+    fn finish(system: &mut Controlled, state: State, succeeded: bool) -> Vec<Output> {
+        system.handle(Input::State(state), LATER);
+        system.handle(Input::Finished { succeeded }, LATER);
+        drain(system)
+    }
+
+    fn drain(system: &mut Controlled) -> Vec<Output> {
+        std::iter::from_fn(|| system.poll_output()).collect()
+    }
+
+    #[test]
+    fn start_activates_then_acknowledges_then_calls_the_hook() {
+        let mut cam = system(State::Inactive);
+        assert_eq!(tell(&mut cam, Kind::Start, &[]), [Output::Transition(Command::Start)]);
+        let ack = Control {
+            kind: Kind::AckStart,
+            stamp: LATER.wall,
+            source: "cam".into(),
+            session: String::new(),
+            systems: vec![],
+        };
+        let hook = Output::Hook(Command::Start, message(Kind::Start, &[]));
+        let done = finish(&mut cam, State::Active, true);
+        assert_eq!(done, [Output::Publish(Dialect::Mocap, ack.clone()), hook]);
+        assert_eq!(tell(&mut cam, Kind::Stop, &["cam"]), [Output::Transition(Command::Stop)]);
+        let done = finish(&mut cam, State::Inactive, true);
+        assert_eq!(done[0], Output::Publish(Dialect::Mocap, Control { kind: Kind::AckStop, ..ack }));
+    }
+
+    #[test]
+    fn only_the_named_react() {
+        for list in [&["other"][..], &[""], &["/cam"], &["other", ""]] {
+            assert_eq!(tell(&mut system(State::Inactive), Kind::Start, list), []);
+        }
+        for list in [&["cam"][..], &["", "cam"], &["/lab/cam"], &["lab/cam"]] {
+            assert_eq!(
+                tell(&mut system(State::Inactive), Kind::Start, list),
+                [Output::Transition(Command::Start)]
+            );
+        }
+    }
+
+    #[test]
+    fn wrong_state_start_warns_and_wrong_state_stop_is_silent() {
+        for state in [State::Active, State::Unconfigured, State::Finalized, State::Configuring] {
+            let outputs = tell(&mut system(state), Kind::Start, &[]);
+            assert!(matches!(&outputs[..], [Output::Warn(text)]
+                if text.starts_with(&format!("Activation requested in state {}", state.label()))));
+        }
+        for state in [State::Inactive, State::Unconfigured, State::Finalized] {
+            assert_eq!(tell(&mut system(state), Kind::Stop, &[]), []);
+        }
+    }
+
+    #[test]
+    fn acknowledgements_and_unknown_types_are_ignored() {
+        for kind in [Kind::AckStart, Kind::AckStop, Kind::Other(9)] {
+            assert_eq!(tell(&mut system(State::Inactive), kind, &[]), []);
+            assert_eq!(tell(&mut system(State::Active), kind, &[]), []);
+        }
+    }
+
+    #[test]
+    fn a_failed_activation_is_never_acknowledged() {
+        let mut cam = system(State::Inactive);
+        tell(&mut cam, Kind::Start, &[]);
+        let outputs = finish(&mut cam, State::Inactive, false);
+        assert!(
+            matches!(&outputs[..], [Output::Warn(text)] if text.contains("not acknowledged")),
+            "{outputs:?}"
+        );
+        // It may be tried again.
+        assert_eq!(tell(&mut cam, Kind::Start, &[]), [Output::Transition(Command::Start)]);
+    }
+
+    #[test]
+    fn commands_during_a_slow_activation_wait_and_repetitions_do_not_count() {
+        let mut cam = system(State::Inactive);
+        tell(&mut cam, Kind::Start, &[]);
+        for _ in 0..5 {
+            assert_eq!(tell(&mut cam, Kind::Start, &[]), []);
+        }
+        assert_eq!(tell(&mut cam, Kind::Stop, &[]), []);
+        let outputs = finish(&mut cam, State::Active, true);
+        assert_eq!(outputs.last(), Some(&Output::Transition(Command::Stop)));
+        assert_eq!(finish(&mut cam, State::Inactive, true).len(), 2);
+    }
+
+    #[test]
+    fn the_answer_comes_in_the_dialect_of_the_question() {
+        let mut cam = system(State::Inactive);
+        let question = Input::Control(Dialect::Device, message(Kind::Start, &[]));
+        cam.handle(question, Now::default());
+        drain(&mut cam);
+        assert!(matches!(finish(&mut cam, State::Active, true)[0], Output::Publish(Dialect::Device, _)));
+    }
+
+    proptest! {
+        #[test]
+        fn never_a_transition_from_a_wrong_state_nor_two_at_once(
+            steps in prop::collection::vec((0i8..6, any::<bool>(), 0u8..5), 1..200),
+        ) {
+            let mut cam = system(State::Inactive);
+            let (mut state, mut running, mut acks) = (State::Inactive, None, 0);
+            let mut successes = 0;
+            for (kind, succeeds, other) in steps {
+                match running.take() {
+                    // Sometimes the transition ends before the next message, sometimes after.
+                    Some(command) if other < 3 => {
+                        if succeeds {
+                            state = if command == Command::Start { State::Active } else { State::Inactive };
+                            successes += 1;
+                        }
+                        cam.handle(Input::State(state), LATER);
+                        cam.handle(Input::Finished { succeeded: succeeds }, LATER);
+                    }
+                    still => {
+                        running = still;
+                        if running.is_none() && other == 4 {
+                            // Somebody uses the lifecycle services directly.
+                            state = if succeeds { State::Active } else { State::Unconfigured };
+                            cam.handle(Input::State(state), LATER);
+                        }
+                        cam.handle(Input::Control(Dialect::Mocap, message(kind.into(), &[])), LATER);
+                    }
+                }
+                while let Some(output) = cam.poll_output() {
+                    match output {
+                        Output::Transition(command) => {
+                            prop_assert!(running.is_none(), "two transitions at once");
+                            prop_assert_eq!(state, command.needed());
+                            running = Some(command);
+                        }
+                        Output::Publish(..) => acks += 1,
+                        Output::Hook(..) | Output::Warn(_) => {}
+                    }
+                }
+                prop_assert_eq!(acks, successes);
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What a controller notices beside the requests it was given.
+
+use std::fmt;
+
+use crate::{
+    clock::{Band, Offset},
+    message::{Command, State},
+    name::SystemId,
+};
+
+/// How loud an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    Info,
+    Warn,
+    Error,
+}
+
+/// Something worth a log line.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A system announced itself for the first time, or again after it had left.
+    Joined { system: SystemId, topics: Vec<String>, running_session: Option<String> },
+    /// A system left the graph; `session` is the one it was active in.
+    Left { system: SystemId, session: Option<String> },
+    /// The lifecycle service of a system that should be there does not answer.
+    Unresponsive { system: SystemId, session: Option<String> },
+    /// A lifecycle state was learnt.
+    State { system: SystemId, from: Option<State>, to: State },
+    /// An acknowledgement arrived.
+    Answered { system: SystemId, command: Command, elapsed: i64, offset: Option<Offset> },
+    /// An acknowledgement arrived after its request had been given up or settled otherwise.
+    Late { system: SystemId, command: Command },
+    /// A second acknowledgement for one request.
+    Duplicate { system: SystemId, command: Command },
+    /// An acknowledgement nobody asked for.
+    Unexpected { system: SystemId, command: Command },
+    /// One of the two clocks was set.
+    ClockStepped { system: SystemId, nanos: i64 },
+    /// Another controller spoke.
+    Foreign { source: String, command: Command, session: String, systems: Vec<String> },
+    /// Systems are asked again.
+    Retry { command: Command, systems: Vec<SystemId> },
+    /// A message that makes no sense was dropped.
+    Malformed(String),
+}
+
+impl Event {
+    pub fn level(&self) -> Level {
+        match self {
+            Self::Answered { elapsed, offset, .. } => {
+                match offset.map_or_else(|| Band::of(*elapsed), Offset::band) {
+                    Band::Good => Level::Info,
+                    Band::Deviating => Level::Warn,
+                    Band::Wrong => Level::Error,
+                }
+            }
+            Self::Left { session: Some(_), .. } | Self::Unresponsive { session: Some(_), .. } => Level::Error,
+            Self::Joined { running_session: None, .. }
+            | Self::Left { .. }
+            | Self::State { .. }
+            | Self::Foreign { .. } => Level::Info,
+            _ => Level::Warn,
+        }
+    }
+}
+
+fn seconds(nanos: i64) -> f64 {
+    nanos as f64 / 1e9
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Joined { system, topics, running_session } => {
+                write!(f, "[{system}] joined with topics {topics:?}")?;
+                match running_session {
+                    Some(session) => write!(f, "; session {session:?} runs without it"),
+                    None => Ok(()),
+                }
+            }
+            Self::Left { system, session: Some(session) } => {
+                write!(f, "[{system}] left while session {session:?} was running")
+            }
+            Self::Left { system, session: None } => write!(f, "[{system}] left"),
+            Self::Unresponsive { system, session } => {
+                write!(f, "[{system}] does not answer on {}/get_state", system.as_str())?;
+                match session {
+                    Some(session) => write!(f, " while session {session:?} is running"),
+                    None => Ok(()),
+                }
+            }
+            Self::State { system, from: Some(from), to } => {
+                write!(f, "[{system}] {} -> {}", from.label(), to.label())
+            }
+            Self::State { system, from: None, to } => write!(f, "[{system}] is {}", to.label()),
+            Self::Answered { system, command, elapsed, offset } => {
+                write!(f, "[{system}] {} elapsed = {:.6} secs", command.verb(), seconds(*elapsed))?;
+                match offset {
+                    Some(offset) => write!(f, ", clock offset {offset}"),
+                    None => Ok(()),
+                }
+            }
+            Self::Late { system, command } => {
+                write!(f, "[{system}] late acknowledgement of {}", command.verb())
+            }
+            Self::Duplicate { system, command } => {
+                write!(f, "[{system}] repeated its acknowledgement of {}", command.verb())
+            }
+            Self::Unexpected { system, command } => {
+                write!(f, "[{system}] acknowledged a {} that nobody sent", command.verb())
+            }
+            Self::ClockStepped { system, nanos } => {
+                write!(f, "[{system}] its clock or ours was set by {:+.3} secs", seconds(*nanos))
+            }
+            Self::Foreign { source, command, session, systems } => {
+                write!(f, "{source:?} sends {} session {session:?} to ", command.verb().to_uppercase())?;
+                if systems.is_empty() { f.write_str("all") } else { write!(f, "{systems:?}") }
+            }
+            Self::Retry { command, systems } => {
+                write!(f, "no answer yet, sending {} again to", command.verb().to_uppercase())?;
+                systems.iter().try_for_each(|s| write!(f, " {s}"))
+            }
+            Self::Malformed(what) => write!(f, "dropped a message: {what}"),
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What a request came to, system by system, in words a person can act on.
+
+use std::{collections::BTreeMap, fmt, time::Duration};
+
+use crate::{
+    clock::Offset,
+    dialect::Dialect,
+    message::{Command, State},
+    name::SystemId,
+};
+
+/// How a system is known to be in the asked state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// It acknowledged, and its lifecycle state agrees.
+    Acknowledged,
+    /// Its acknowledgement was lost, but its lifecycle state says so.
+    StateOnly,
+    /// It acknowledged and has no lifecycle services that could be asked (ROS 1 behind a bridge).
+    AckOnly,
+}
+
+/// Why a system is not in the asked state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Nobody announced this name.
+    Unknown,
+    /// Announced, but its control subscription never matched our publisher.
+    Unreachable,
+    /// The time was up before the command could be sent.
+    NotAsked,
+    /// Neither an acknowledgement nor a lifecycle state came back.
+    NoAnswer,
+    /// It is in a state from which the command is not possible, so it was not sent.
+    WrongState(State),
+    /// It got the command, yet stays where it was.
+    Refused(State),
+    /// It acknowledged, yet its lifecycle state did not follow.
+    FalseAck(State),
+    /// It was still on the way at the deadline.
+    Slow(State),
+    /// It left while the command was under way.
+    Gone,
+    /// A newer command replaced this one.
+    Superseded,
+}
+
+/// The end of one command for one system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Done(Proof),
+    /// It was in the asked state before it was asked.
+    Already,
+    Failed(Failure),
+}
+
+impl Outcome {
+    pub fn is_success(self) -> bool {
+        !matches!(self, Self::Failed(_))
+    }
+}
+
+/// One system's line of a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SystemResult {
+    pub outcome: Outcome,
+    /// How often it was asked.
+    pub attempts: u32,
+    /// From first asking to its acknowledgement.
+    pub answered_after: Option<Duration>,
+    /// The originals' measure, receive time minus stamp, in nanoseconds: offset and latency in one.
+    pub elapsed: Option<i64>,
+    pub offset: Option<Offset>,
+    /// Acknowledgements beyond the first.
+    pub duplicates: u32,
+}
+
+/// The end of one command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Number that [`Controller::request`](super::Controller::request) gave.
+    pub request: u64,
+    pub command: Command,
+    pub session: String,
+    pub results: BTreeMap<SystemId, SystemResult>,
+    /// Control messages published.
+    pub messages: u32,
+    pub took: Duration,
+    /// From the first control message to the last acknowledgement counted.
+    pub last_answer_after: Option<Duration>,
+}
+
+impl Report {
+    /// Every asked system is in the asked state, and at least one was asked.
+    pub fn is_success(&self) -> bool {
+        !self.results.is_empty() && self.results.values().all(|r| r.outcome.is_success())
+    }
+
+    /// The systems that are not in the asked state.
+    pub fn failures(&self) -> impl Iterator<Item = (&SystemId, Failure)> {
+        self.results.iter().filter_map(|(id, r)| match r.outcome {
+            Outcome::Failed(failure) => Some((id, failure)),
+            _ => None,
+        })
+    }
+}
+
+impl Failure {
+    /// One word for tables and scripts.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Unreachable => "unreachable",
+            Self::NotAsked => "not_asked",
+            Self::NoAnswer => "no_answer",
+            Self::WrongState(_) => "wrong_state",
+            Self::Refused(_) => "refused",
+            Self::FalseAck(_) => "false_ack",
+            Self::Slow(_) => "slow",
+            Self::Gone => "gone",
+            Self::Superseded => "superseded",
+        }
+    }
+
+    /// What is wrong and what to do about it.
+    pub fn explain(self, system: &SystemId, command: Command, dialect: Dialect) -> String {
+        let (verb, names, full) = (command.verb(), dialect.names(), system.as_str());
+        match self {
+            Self::Unknown => format!(
+                "not announced on {}: is it running, configured, and in this ROS_DOMAIN_ID?",
+                names.environment_topic
+            ),
+            Self::Unreachable => format!(
+                "announced, but its {} subscription is not matched: check QoS, remapping and the network",
+                names.control_topic
+            ),
+            Self::NotAsked => {
+                format!("the time was up before {verb} could be sent: allow more with --timeout")
+            }
+            Self::NoAnswer => format!(
+                "no acknowledgement and no answer from {full}/get_state: is the process stuck or its machine gone?"
+            ),
+            Self::WrongState(State::Unconfigured) => {
+                format!("not configured yet: run `ros2 lifecycle set {full} configure`, then {verb} again")
+            }
+            Self::WrongState(State::Finalized) => "shut down (finalized): restart its process".to_owned(),
+            Self::WrongState(state) => format!("cannot {verb} in state {}", state.label()),
+            Self::Refused(State::Inactive) if command == Command::Start => {
+                "configured but not active: its activation failed; its own log says why".to_owned()
+            }
+            Self::Refused(state) => format!("got the command but stays {}: see its own log", state.label()),
+            Self::FalseAck(state) => {
+                format!(
+                    "acknowledged, but its state is {}: the transition failed; see its own log",
+                    state.label()
+                )
+            }
+            Self::Slow(state) => {
+                format!("still {} at the deadline: allow more time with --timeout", state.label())
+            }
+            Self::Gone => "left the network while it was asked: restart it".to_owned(),
+            Self::Superseded => format!("a newer command replaced this {verb}"),
+        }
+    }
+}
+
+impl fmt::Display for Proof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Acknowledged => "acknowledged",
+            Self::StateOnly => "confirmed by its state, acknowledgement lost",
+            Self::AckOnly => "acknowledged, no lifecycle service to confirm",
+        })
+    }
+}

@@ -1,0 +1,532 @@
+//! One situation per test, told step by step.
+
+use super::*;
+
+fn at(millis: u64) -> Now {
+    Now { mono: Duration::from_millis(millis), wall: Wall(1_000_000_000_000 + millis as i64 * 1_000_000) }
+}
+
+fn id(name: &str) -> SystemId {
+    SystemId::resolve("/", name).unwrap()
+}
+
+fn named(names: &[&str]) -> Targets {
+    Targets::Named(names.iter().map(ToString::to_string).collect())
+}
+
+/// A controller and everything it said.
+struct Rig {
+    controller: Controller,
+    said: Vec<Output>,
+}
+
+impl Rig {
+    /// With these systems announced, matched, and heard of long ago.
+    fn with(systems: &[&str]) -> Self {
+        Self::with_settings(Settings::default(), systems)
+    }
+
+    fn with_settings(settings: Settings, systems: &[&str]) -> Self {
+        let controller = Controller::new(settings, "boss", "/", at(0));
+        let mut rig = Self { controller, said: Vec::new() };
+        for system in systems {
+            rig.announce("/", system, 0);
+        }
+        rig.said.clear();
+        rig
+    }
+
+    fn announce(&mut self, channel: &str, system: &str, millis: u64) {
+        let announcement =
+            Announcement { source: system.into(), ros_version: 0, topics: vec!["data".into()] };
+        let full = SystemId::resolve(channel, system).unwrap();
+        self.put(Input::Announced { channel: channel.into(), sender: None, announcement }, millis);
+        self.put(Input::Reachable { node: full.as_str().into(), reachable: true }, millis);
+    }
+
+    fn put(&mut self, input: Input, millis: u64) {
+        self.controller.handle(input, at(millis));
+        self.drain();
+    }
+
+    fn drain(&mut self) {
+        while let Some(output) = self.controller.poll_output() {
+            self.said.push(output);
+        }
+    }
+
+    fn request(&mut self, command: Command, targets: Targets, millis: u64) {
+        self.controller.request(command, "s1", targets, at(millis)).unwrap();
+        self.drain();
+    }
+
+    /// Answers every open question with the state `of` gives.
+    fn answer(&mut self, of: impl Fn(&SystemId) -> Result<State, NoState>, millis: u64) {
+        let (questions, rest): (Vec<_>, Vec<_>) =
+            self.said.drain(..).partition(|o| matches!(o, Output::QueryState { .. }));
+        self.said = rest;
+        for question in questions {
+            if let Output::QueryState { system, query } = question {
+                let result = of(&system);
+                self.put(Input::State { system, query, result }, millis);
+            }
+        }
+    }
+
+    fn ack(&mut self, system: &str, kind: Kind, offset_ms: i64, millis: u64) {
+        let stamp = Wall(at(millis).wall.0 + offset_ms * 1_000_000);
+        let message = Control { kind, stamp, source: system.into(), session: String::new(), systems: vec![] };
+        self.put(Input::Control { channel: "/".into(), sender: None, message }, millis);
+    }
+
+    fn published(&mut self) -> Vec<(String, Vec<String>)> {
+        let mut lists = Vec::new();
+        self.said.retain(|output| match output {
+            Output::Publish { channel, message } => {
+                lists.push((channel.clone(), message.systems.clone()));
+                false
+            }
+            _ => true,
+        });
+        lists
+    }
+
+    fn report(&self) -> Option<&Report> {
+        self.said.iter().find_map(|o| if let Output::Finished(report) = o { Some(report) } else { None })
+    }
+
+    fn outcome(&self, system: &str) -> Outcome {
+        self.report().expect("the request has ended").results[&id(system)].outcome
+    }
+
+    fn events(&self) -> Vec<&Event> {
+        self.said.iter().filter_map(|o| if let Output::Event(e) = o { Some(e) } else { None }).collect()
+    }
+
+    /// Follows the engine's own deadlines until it asks for states.
+    fn run_until_queried(&mut self) {
+        while !self.said.iter().any(|o| matches!(o, Output::QueryState { .. })) {
+            let next = self.controller.next_deadline().expect("a request has a deadline");
+            self.put(Input::Wake, u64::try_from(next.as_millis()).unwrap() + 1);
+        }
+    }
+
+    /// Follows the engine's own deadlines until the request ends.
+    fn run_until_report(&mut self, of: impl Fn(&SystemId) -> Result<State, NoState>) -> u64 {
+        for _ in 0..1000 {
+            let next = self.controller.next_deadline().expect("a request has a deadline");
+            let millis = u64::try_from(next.as_millis()).unwrap() + 1;
+            self.put(Input::Wake, millis);
+            self.answer(&of, millis);
+            if self.report().is_some() {
+                return millis;
+            }
+        }
+        panic!("the request does not end");
+    }
+}
+
+const INACTIVE: Result<State, NoState> = Ok(State::Inactive);
+const ACTIVE: Result<State, NoState> = Ok(State::Active);
+
+#[test]
+fn all_start_with_one_message_and_success_needs_the_state_too() {
+    let mut rig = Rig::with(&["a", "b"]);
+    rig.request(Command::Start, Targets::All, 1000);
+    assert_eq!(rig.published(), [], "states are asked first");
+    rig.answer(|_| INACTIVE, 1001);
+    assert_eq!(rig.published(), [("/".into(), vec![])]);
+    rig.ack("a", Kind::AckStart, 0, 1003);
+    rig.ack("b", Kind::AckStart, 0, 1004);
+    assert!(rig.report().is_none(), "acknowledgements alone are not trusted");
+    rig.answer(|_| ACTIVE, 1005);
+    let report = rig.report().unwrap();
+    assert!(report.is_success());
+    assert_eq!((report.messages, report.last_answer_after), (1, Some(Duration::from_millis(3))));
+    assert_eq!(rig.outcome("a"), Outcome::Done(Proof::Acknowledged));
+    assert_eq!(rig.controller.systems()[&id("b")].session.as_deref(), Some("s1"));
+}
+
+#[test]
+fn only_the_named_are_asked_by_the_names_they_use() {
+    let mut rig = Rig::with(&["a", "b", "/ros1"]);
+    rig.request(Command::Start, named(&["/a", "ros1"]), 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    assert_eq!(rig.published(), [("/".into(), vec!["a".into(), "/ros1".into()])]);
+}
+
+#[test]
+fn systems_of_one_name_in_two_namespaces_are_told_apart() {
+    let mut rig = Rig::with(&[]);
+    rig.announce("/left", "cam", 0);
+    rig.announce("/right", "cam", 0);
+    rig.request(Command::Start, named(&["/left/cam"]), 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    assert_eq!(rig.published(), [("/left".into(), vec!["cam".into()])]);
+    // On one shared topic only the full name tells them apart.
+    let mut rig = Rig::with(&[]);
+    for node in ["/left/cam", "/right/cam"] {
+        let announcement = Announcement { source: "cam".into(), ..Announcement::default() };
+        rig.put(Input::Announced { channel: "/".into(), sender: Some(node.into()), announcement }, 0);
+        rig.put(Input::Reachable { node: node.into(), reachable: true }, 0);
+    }
+    rig.request(Command::Start, named(&["/right/cam"]), 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    assert_eq!(rig.published(), [("/".into(), vec!["/right/cam".into()])]);
+}
+
+#[test]
+fn nobody_selected_starts_nobody() {
+    for names in [&[][..], &[""]] {
+        let mut rig = Rig::with(&["a"]);
+        rig.request(Command::Start, named(names), 1000);
+        assert_eq!(rig.published(), []);
+        let report = rig.report().unwrap();
+        assert!(report.results.is_empty() && !report.is_success());
+    }
+}
+
+#[test]
+fn a_named_system_is_waited_for_before_anything_is_sent() {
+    let mut rig = Rig::with(&[]);
+    rig.request(Command::Start, named(&["/a"]), 0);
+    rig.put(Input::Wake, 500);
+    assert!(rig.said.is_empty());
+    let announcement = Announcement { source: "a".into(), ..Announcement::default() };
+    rig.put(Input::Announced { channel: "/".into(), sender: None, announcement }, 600);
+    rig.answer(|_| INACTIVE, 700);
+    assert_eq!(rig.published(), [], "announced but not matched: a volatile message would be lost");
+    rig.put(Input::Reachable { node: "/a".into(), reachable: true }, 800);
+    rig.answer(|_| INACTIVE, 801);
+    assert_eq!(rig.published(), [("/".into(), vec!["a".into()])]);
+}
+
+#[test]
+fn a_bare_name_waits_for_namesakes_to_show_up() {
+    let mut rig = Rig::with(&[]);
+    rig.announce("/left", "cam", 100);
+    rig.request(Command::Start, named(&["cam"]), 200);
+    rig.announce("/right", "cam", 400);
+    rig.run_until_queried();
+    rig.answer(|_| INACTIVE, 1000);
+    let both = [("/left".into(), vec!["cam".into()]), ("/right".into(), vec!["cam".into()])];
+    assert_eq!(rig.published(), both);
+}
+
+#[test]
+fn an_absent_system_is_named() {
+    let mut rig = Rig::with(&["a"]);
+    rig.request(Command::Start, named(&["a", "nobody"]), 1000);
+    rig.run_until_report(|_| ACTIVE);
+    assert_eq!(rig.outcome("a"), Outcome::Already);
+    assert_eq!(rig.outcome("nobody"), Outcome::Failed(Failure::Unknown));
+    assert!(!rig.report().unwrap().is_success());
+}
+
+#[test]
+fn too_short_a_time_is_not_blamed_on_the_system() {
+    let settings = Settings { deadline: Duration::from_millis(50), ..Settings::default() };
+    let mut rig = Rig::with_settings(settings, &["a"]);
+    rig.request(Command::Start, Targets::All, 1000);
+    rig.put(Input::Wake, 1050);
+    assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::NotAsked));
+    assert_eq!(rig.published(), []);
+}
+
+#[test]
+fn a_lost_acknowledgement_is_made_good_by_the_state() {
+    let mut rig = Rig::with(&["a"]);
+    rig.request(Command::Start, Targets::All, 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    rig.run_until_report(|_| ACTIVE);
+    assert_eq!(rig.outcome("a"), Outcome::Done(Proof::StateOnly));
+    assert_eq!(rig.report().unwrap().messages, 1, "an active system must not be started again");
+}
+
+#[test]
+fn a_lost_start_is_sent_again_to_the_silent_one_only() {
+    let mut rig = Rig::with(&["a", "b"]);
+    rig.request(Command::Start, Targets::All, 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    rig.published();
+    rig.ack("a", Kind::AckStart, 0, 1002);
+    rig.answer(|_| ACTIVE, 1003);
+    rig.put(Input::Wake, 1501);
+    rig.answer(|_| INACTIVE, 1502);
+    assert_eq!(rig.published(), [("/".into(), vec!["b".into()])]);
+    rig.ack("b", Kind::AckStart, 0, 1510);
+    rig.answer(|_| ACTIVE, 1511);
+    let result = &rig.report().unwrap().results[&id("b")];
+    assert_eq!((result.outcome, result.attempts), (Outcome::Done(Proof::Acknowledged), 2));
+    assert_eq!(result.answered_after, Some(Duration::from_millis(509)));
+}
+
+#[test]
+fn a_failed_activation_is_told_from_silence() {
+    let mut rig = Rig::with(&["a"]);
+    rig.request(Command::Start, Targets::All, 1000);
+    rig.run_until_report(|_| INACTIVE);
+    assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::Refused(State::Inactive)));
+    assert_eq!(rig.report().unwrap().results[&id("a")].attempts, 4, "asked once and thrice again");
+    let text = Failure::Refused(State::Inactive).explain(&id("a"), Command::Start, crate::Dialect::Mocap);
+    assert!(text.contains("configured but not active"), "{text}");
+
+    let mut rig = Rig::with(&["a"]);
+    rig.request(Command::Start, Targets::All, 1000);
+    let end = rig.run_until_report(|_| Err(NoState::NoAnswer));
+    assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::NoAnswer));
+    assert!((11_000..11_010).contains(&end), "silence is waited for until the deadline, not longer: {end}");
+}
+
+#[test]
+fn an_acknowledged_but_failed_activation_is_no_success() {
+    let mut rig = Rig::with(&["a"]);
+    rig.request(Command::Start, Targets::All, 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    rig.ack("a", Kind::AckStart, 0, 1002);
+    rig.answer(|_| INACTIVE, 1003);
+    rig.run_until_report(|_| INACTIVE);
+    assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::FalseAck(State::Inactive)));
+}
+
+#[test]
+fn a_late_acknowledgement_of_an_earlier_start_does_not_count_for_this_one() {
+    let mut rig = Rig::with(&["a"]);
+    rig.request(Command::Start, named(&["a"]), 1000);
+    rig.run_until_report(|_| INACTIVE);
+    rig.said.clear();
+    rig.request(Command::Start, named(&["a"]), 20_000);
+    rig.answer(|_| INACTIVE, 20_001);
+    // This one answers the first request.
+    rig.ack("a", Kind::AckStart, -17_000, 20_002);
+    rig.answer(|_| INACTIVE, 20_003);
+    assert!(rig.report().is_none());
+    rig.ack("a", Kind::AckStart, 0, 20_100);
+    rig.answer(|_| ACTIVE, 20_101);
+    assert_eq!(rig.outcome("a"), Outcome::Done(Proof::Acknowledged));
+    let offset = rig.controller.systems()[&id("a")].offset().unwrap();
+    assert_eq!(offset.band(), crate::clock::Band::Good, "{offset}");
+}
+
+#[test]
+fn wrong_states_are_not_asked_and_get_their_reason() {
+    for (state, command) in [(State::Unconfigured, Command::Start), (State::Finalized, Command::Stop)] {
+        let mut rig = Rig::with(&["a"]);
+        rig.request(command, named(&["a"]), 1000);
+        rig.answer(|_| Ok(state), 1001);
+        assert_eq!(rig.published(), []);
+        assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::WrongState(state)));
+    }
+    let mut rig = Rig::with(&["a"]);
+    rig.request(Command::Start, named(&["a"]), 1000);
+    rig.answer(|_| ACTIVE, 1001);
+    assert_eq!(rig.outcome("a"), Outcome::Already);
+    assert_eq!(rig.published(), []);
+}
+
+#[test]
+fn stop_can_be_targeted_and_carries_no_session() {
+    let mut rig = Rig::with(&["a", "b"]);
+    rig.request(Command::Stop, named(&["b"]), 1000);
+    rig.answer(|_| ACTIVE, 1001);
+    let sent = rig.said.iter().find_map(|o| match o {
+        Output::Publish { message, .. } => Some(message.clone()),
+        _ => None,
+    });
+    let sent = sent.unwrap();
+    assert_eq!((sent.kind, sent.session.as_str(), sent.systems), (Kind::Stop, "", vec!["b".to_string()]));
+}
+
+#[test]
+fn a_system_that_dies_while_asked_is_named_and_the_others_are_unaffected() {
+    let mut rig = Rig::with(&["a", "b"]);
+    rig.request(Command::Start, Targets::All, 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    rig.ack("a", Kind::AckStart, 0, 1002);
+    rig.ack("b", Kind::AckStart, 0, 1002);
+    rig.put(Input::Gone { node: "/b".into() }, 1003);
+    rig.answer(|_| ACTIVE, 1004);
+    assert_eq!(rig.outcome("a"), Outcome::Done(Proof::Acknowledged));
+    assert_eq!(rig.outcome("b"), Outcome::Failed(Failure::Gone));
+}
+
+#[test]
+fn leaving_and_joining_during_a_session_is_reported_with_the_session() {
+    let mut rig = Rig::with(&["a", "b"]);
+    rig.request(Command::Start, Targets::All, 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    rig.ack("a", Kind::AckStart, 0, 1002);
+    rig.ack("b", Kind::AckStart, 0, 1002);
+    rig.answer(|_| ACTIVE, 1003);
+    rig.said.clear();
+    rig.put(Input::Gone { node: "/a".into() }, 2000);
+    rig.announce("/", "c", 3000);
+    let events = rig.events();
+    assert_eq!(events[0], &Event::Left { system: id("a"), session: Some("s1".into()) });
+    assert_eq!(events[0].level(), Level::Error);
+    assert!(matches!(events[1], Event::Joined { running_session: Some(s), .. } if s == "s1"), "{events:?}");
+}
+
+#[test]
+fn duplicated_unexpected_and_late_acknowledgements_are_called_so() {
+    let mut rig = Rig::with(&["a", "b"]);
+    rig.ack("a", Kind::AckStart, 0, 500);
+    rig.put(Input::Wake, 1600);
+    assert!(rig.events().contains(&&Event::Unexpected { system: id("a"), command: Command::Start }));
+    rig.said.clear();
+    rig.request(Command::Start, named(&["a"]), 2000);
+    rig.answer(|_| INACTIVE, 2001);
+    rig.ack("a", Kind::AckStart, 0, 2002);
+    rig.ack("a", Kind::AckStart, 0, 2003);
+    assert!(rig.events().contains(&&Event::Duplicate { system: id("a"), command: Command::Start }));
+    rig.answer(|_| ACTIVE, 2004);
+    assert_eq!(rig.report().unwrap().results[&id("a")].duplicates, 1);
+    rig.said.clear();
+    rig.request(Command::Start, named(&["b"]), 3000);
+    rig.run_until_report(|_| Err(NoState::NoAnswer));
+    rig.ack("b", Kind::AckStart, 0, 20_000);
+    assert!(rig.events().contains(&&Event::Late { system: id("b"), command: Command::Start }));
+}
+
+#[test]
+fn clock_deviation_is_reported_in_bands_for_both_signs() {
+    for (offset, level) in
+        [(0, Level::Info), (50, Level::Warn), (-50, Level::Warn), (500, Level::Error), (-500, Level::Error)]
+    {
+        let mut rig = Rig::with(&["a"]);
+        rig.request(Command::Start, Targets::All, 1000);
+        rig.answer(|_| INACTIVE, 1001);
+        rig.ack("a", Kind::AckStart, offset, 1003);
+        let answered =
+            rig.events().into_iter().find(|e| matches!(e, Event::Answered { .. })).cloned().unwrap();
+        assert_eq!(answered.level(), level, "{answered}");
+        let seconds = format!("[a] start elapsed = {:.6} secs", -offset as f64 / 1e3);
+        assert!(answered.to_string().starts_with(&seconds), "{answered}");
+    }
+}
+
+#[test]
+fn other_controllers_are_heard_and_our_own_echo_is_not_one() {
+    let mut rig = Rig::with(&["a"]);
+    rig.request(Command::Start, Targets::All, 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    let own = rig.said.iter().find_map(|o| match o {
+        Output::Publish { message, .. } => Some(message.clone()),
+        _ => None,
+    });
+    let own = own.unwrap();
+    rig.said.clear();
+    rig.put(Input::Control { channel: "/".into(), sender: None, message: own.clone() }, 1002);
+    assert_eq!(rig.events(), Vec::<&Event>::new());
+    let other = Control { stamp: Wall(7), session: "theirs".into(), ..own };
+    rig.put(Input::Control { channel: "/".into(), sender: None, message: other }, 1003);
+    assert!(matches!(rig.events()[..], [Event::Foreign { .. }]));
+}
+
+#[test]
+fn a_session_opened_by_another_controller_is_followed() {
+    let mut rig = Rig::with(&["a"]);
+    let start = Control {
+        kind: Kind::Start,
+        stamp: Wall(7),
+        source: "mocap4r2cli".into(),
+        session: "theirs".into(),
+        systems: vec!["a".into()],
+    };
+    rig.put(Input::Control { channel: "/".into(), sender: None, message: start.clone() }, 1000);
+    rig.ack("a", Kind::AckStart, 0, 1001);
+    rig.answer(|_| ACTIVE, 1002);
+    assert_eq!(rig.controller.session(), Some("theirs"));
+    // The acknowledgement may come first: it has another publisher.
+    let mut rig = Rig::with(&["a"]);
+    rig.ack("a", Kind::AckStart, 0, 1000);
+    rig.put(Input::Control { channel: "/".into(), sender: None, message: start }, 1001);
+    rig.answer(|_| ACTIVE, 1002);
+    rig.put(Input::Wake, 5000);
+    assert_eq!(rig.controller.session(), Some("theirs"));
+    assert!(!rig.events().iter().any(|e| matches!(e, Event::Unexpected { .. })));
+}
+
+#[test]
+fn a_system_without_lifecycle_services_is_believed_its_acknowledgement() {
+    let mut rig = Rig::with(&["/ros1"]);
+    rig.request(Command::Start, named(&["ros1"]), 1000);
+    rig.answer(|_| Err(NoState::NoService), 1001);
+    rig.ack("/ros1", Kind::AckStart, 0, 1002);
+    rig.answer(|_| Err(NoState::NoService), 1003);
+    assert_eq!(rig.outcome("ros1"), Outcome::Done(Proof::AckOnly));
+}
+
+#[test]
+fn an_unannounced_system_that_answers_a_start_to_all_is_in_the_report() {
+    let mut rig = Rig::with(&["a"]);
+    rig.request(Command::Start, Targets::All, 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    rig.ack("shy", Kind::AckStart, 0, 1002);
+    rig.ack("a", Kind::AckStart, 0, 1002);
+    rig.answer(|_| ACTIVE, 1003);
+    assert_eq!(rig.outcome("shy"), Outcome::Done(Proof::Acknowledged));
+}
+
+#[test]
+fn a_newer_request_replaces_an_older_one_and_both_are_reported() {
+    let mut rig = Rig::with(&["a"]);
+    rig.request(Command::Start, Targets::All, 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    rig.request(Command::Stop, Targets::All, 1002);
+    assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::Superseded));
+    rig.published();
+    rig.said.retain(|o| !matches!(o, Output::Finished(_)));
+    rig.answer(|_| INACTIVE, 1003);
+    assert_eq!(rig.published(), [("/".into(), vec![])], "the START may still be on its way");
+    rig.run_until_report(|_| INACTIVE);
+    assert_eq!(rig.outcome("a"), Outcome::Done(Proof::StateOnly));
+}
+
+#[test]
+fn hostile_names_are_refused_and_lose_nothing() {
+    let mut rig = Rig::with(&["a"]);
+    let long = "x".repeat(65_536);
+    assert_eq!(
+        rig.controller.request(Command::Start, "s", Targets::Named(vec![long.clone()]), at(1000)),
+        Err(NameError::TooLong(65_536))
+    );
+    for source in [long.as_str(), "", "\u{1b}[2J", "a b"] {
+        rig.put(
+            Input::Announced {
+                channel: "/".into(),
+                sender: None,
+                announcement: Announcement { source: source.into(), ..Announcement::default() },
+            },
+            1000,
+        );
+        rig.ack(source, Kind::AckStart, 0, 1000);
+    }
+    assert_eq!(rig.controller.systems().len(), 1);
+    assert!(rig.events().iter().all(|e| matches!(e, Event::Malformed(text) if text.len() < 400)));
+}
+
+#[test]
+fn more_systems_than_anyone_has_do_not_grow_the_memory() {
+    let mut rig = Rig::with(&["a"]);
+    for n in 0..3 * MAX_SYSTEMS {
+        rig.announce("/", &format!("flood_{n}"), 1000);
+    }
+    assert_eq!(rig.controller.systems().len(), MAX_SYSTEMS);
+}
+
+#[test]
+fn silent_systems_are_noticed_by_polling() {
+    let settings = Settings { poll_period: Some(Duration::from_secs(1)), ..Settings::default() };
+    let mut rig = Rig::with_settings(settings, &[]);
+    rig.announce("/", "a", 0);
+    rig.answer(|_| ACTIVE, 1);
+    assert!(rig.events().contains(&&Event::State { system: id("a"), from: None, to: State::Active }));
+    let mut millis = 0;
+    while !rig.events().iter().any(|e| matches!(e, Event::Unresponsive { .. })) {
+        millis = u64::try_from(rig.controller.next_deadline().unwrap().as_millis()).unwrap() + 1;
+        assert!(millis < 10_000, "noticed in time");
+        rig.put(Input::Wake, millis);
+    }
+    assert!(millis > 3000, "one lost answer is no alarm");
+}

@@ -1,0 +1,191 @@
+//! What is said on the wire, without a dialect: the three packages' messages carry exactly these fields in this order.
+
+use crate::time::Wall;
+
+/// What a control message asks or answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    Start,
+    AckStart,
+    Stop,
+    AckStop,
+    /// A value the protocol does not define; carried on so that observers see it.
+    Other(i8),
+}
+
+impl From<i8> for Kind {
+    fn from(value: i8) -> Self {
+        match value {
+            0 => Self::Start,
+            1 => Self::AckStart,
+            2 => Self::Stop,
+            3 => Self::AckStop,
+            other => Self::Other(other),
+        }
+    }
+}
+
+impl From<Kind> for i8 {
+    fn from(kind: Kind) -> i8 {
+        match kind {
+            Kind::Start => 0,
+            Kind::AckStart => 1,
+            Kind::Stop => 2,
+            Kind::AckStop => 3,
+            Kind::Other(other) => other,
+        }
+    }
+}
+
+/// The control message of all dialects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Control {
+    pub kind: Kind,
+    pub stamp: Wall,
+    pub source: String,
+    pub session: String,
+    /// Who is meant; empty means everybody.
+    pub systems: Vec<String>,
+}
+
+/// The announcement (`MocapInfo`, `DeviceInfo`) of all dialects.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Announcement {
+    pub source: String,
+    /// 0 is ROS 2, 1 is ROS 1.
+    pub ros_version: i8,
+    pub topics: Vec<String>,
+}
+
+/// What a controller wants of its systems.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Command {
+    Start,
+    Stop,
+}
+
+impl Command {
+    pub(crate) fn ask(self) -> Kind {
+        match self {
+            Self::Start => Kind::Start,
+            Self::Stop => Kind::Stop,
+        }
+    }
+
+    pub(crate) fn ack(self) -> Kind {
+        match self {
+            Self::Start => Kind::AckStart,
+            Self::Stop => Kind::AckStop,
+        }
+    }
+
+    /// `start` or `stop`.
+    pub fn verb(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Stop => "stop",
+        }
+    }
+
+    pub(crate) fn wanted(self) -> State {
+        match self {
+            Self::Start => State::Active,
+            Self::Stop => State::Inactive,
+        }
+    }
+
+    pub(crate) fn needed(self) -> State {
+        match self {
+            Self::Start => State::Inactive,
+            Self::Stop => State::Active,
+        }
+    }
+}
+
+/// Lifecycle states by their `lifecycle_msgs` ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum State {
+    Unknown,
+    Unconfigured,
+    Inactive,
+    Active,
+    Finalized,
+    Configuring,
+    CleaningUp,
+    ShuttingDown,
+    Activating,
+    Deactivating,
+    ErrorProcessing,
+}
+
+impl From<u8> for State {
+    fn from(id: u8) -> Self {
+        match id {
+            1 => Self::Unconfigured,
+            2 => Self::Inactive,
+            3 => Self::Active,
+            4 => Self::Finalized,
+            10 => Self::Configuring,
+            11 => Self::CleaningUp,
+            12 => Self::ShuttingDown,
+            13 => Self::Activating,
+            14 => Self::Deactivating,
+            15 => Self::ErrorProcessing,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+impl State {
+    /// The label `ros2 lifecycle get` prints.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Unconfigured => "unconfigured",
+            Self::Inactive => "inactive",
+            Self::Active => "active",
+            Self::Finalized => "finalized",
+            Self::Configuring => "configuring",
+            Self::CleaningUp => "cleaningup",
+            Self::ShuttingDown => "shuttingdown",
+            Self::Activating => "activating",
+            Self::Deactivating => "deactivating",
+            Self::ErrorProcessing => "errorprocessing",
+        }
+    }
+
+    /// The word `ros2 mocap4r2 status` uses for this state.
+    pub fn status_word(self) -> &'static str {
+        match self {
+            Self::Unknown | Self::Finalized => "NOT READY",
+            Self::Unconfigured => "NOT YET AVAILABLE",
+            Self::Inactive => "READY",
+            Self::Active => "ACTIVE",
+            _ => "UNKNOWN",
+        }
+    }
+
+    /// On the way between two primary states.
+    pub fn is_transition(self) -> bool {
+        self >= Self::Configuring
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_types_keep_their_numbers_and_unknown_ones_survive() {
+        assert_eq!([0, 1, 2, 3].map(Kind::from), [Kind::Start, Kind::AckStart, Kind::Stop, Kind::AckStop]);
+        for value in i8::MIN..=i8::MAX {
+            assert_eq!(i8::from(Kind::from(value)), value);
+        }
+    }
+
+    #[test]
+    fn status_words_are_those_of_the_original_command_line() {
+        let words = [0, 1, 2, 3, 4, 13].map(|id| State::from(id).status_word());
+        assert_eq!(words, ["NOT READY", "NOT YET AVAILABLE", "READY", "ACTIVE", "NOT READY", "UNKNOWN"]);
+    }
+}

@@ -1,0 +1,269 @@
+//! A system that can be started and stopped by the protocol: a lifecycle node with the protocol's topics.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+    time::Duration,
+};
+
+use rosless_graph::{
+    Error, Handle, Node, Qos, RawPublisher, Result,
+    lifecycle::{CallbackReturn, LifecycleNode, LifecyclePublisher, Request, State, Step},
+};
+use rosless_wire::{Message, builtin_interfaces::msg::Time};
+
+use super::{now, wire};
+use crate::{
+    controlled::{Controlled, Input, Output},
+    dialect::Dialect,
+    message::{Announcement, Command, Control},
+    name::SystemId,
+    time::{Now, Wall},
+};
+
+/// How a controlled node behaves.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// One for a system of one dialect, several for a bridge between worlds.
+    pub dialects: Vec<Dialect>,
+    /// How long a START or STOP is slept over: to rehearse slow systems.
+    pub delay: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { dialects: vec![Dialect::default()], delay: Duration::ZERO }
+    }
+}
+
+/// What the system's own code is asked or told.
+#[derive(Clone, Copy, Debug)]
+pub enum Hook<'a> {
+    /// A lifecycle transition: the answer decides whether it succeeds.
+    Lifecycle(Step),
+    /// `control_start`: activated and acknowledged by this START. The answer does not matter.
+    Start(&'a Control),
+    /// `control_stop`: deactivated and acknowledged by this STOP. The answer does not matter.
+    Stop(&'a Control),
+}
+
+type HookFn<S> = Box<dyn FnMut(&mut S, &ControlledNode<S>, Hook<'_>) -> CallbackReturn>;
+
+struct Inner<S> {
+    handle: Handle<S>,
+    node: Node,
+    lifecycle: RefCell<Option<LifecycleNode<S>>>,
+    engine: RefCell<Controlled>,
+    acknowledgements: BTreeMap<Dialect, RawPublisher>,
+    /// Made anew for every announcement, so that late joiners get only the latest.
+    announcements: RefCell<Vec<RawPublisher>>,
+    topics: RefCell<BTreeSet<String>>,
+    hook: RefCell<HookFn<S>>,
+    options: Options,
+    clock_offset_nanos: Cell<i64>,
+}
+
+/// A controlled system. Cheap to clone.
+pub struct ControlledNode<S>(Rc<Inner<S>>);
+
+impl<S> Clone for ControlledNode<S> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<S> std::fmt::Debug for ControlledNode<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ControlledNode").field("node", &self.0.node).finish_non_exhaustive()
+    }
+}
+
+impl<S: 'static> ControlledNode<S> {
+    /// Makes `node` a controlled system. It is unconfigured until [`configure`](Self::configure) or the lifecycle
+    /// services configure it; then it announces itself.
+    pub fn new(
+        handle: &Handle<S>,
+        node: &Node,
+        options: Options,
+        hook: impl FnMut(&mut S, &Self, Hook<'_>) -> CallbackReturn + 'static,
+    ) -> Result<Self> {
+        let id = SystemId::resolve(node.namespace(), node.name()).map_err(|e| Error::Usage(e.to_string()))?;
+        let mut acknowledgements = BTreeMap::new();
+        for dialect in &options.dialects {
+            let topic = dialect.names().control_topic;
+            acknowledgements.insert(*dialect, wire::control_publisher(node, *dialect, topic)?);
+        }
+        let this = Self(Rc::new(Inner {
+            handle: handle.clone(),
+            node: node.clone(),
+            lifecycle: RefCell::default(),
+            engine: RefCell::new(Controlled::new(id)),
+            acknowledgements,
+            announcements: RefCell::default(),
+            topics: RefCell::default(),
+            hook: RefCell::new(Box::new(hook)),
+            options,
+            clock_offset_nanos: Cell::new(0),
+        }));
+        // Weak, because the lifecycle is ours: a ring of owners would outlive the event loop, and with it the node.
+        let me = Rc::downgrade(&this.0);
+        let lifecycle = handle.lifecycle(node, move |app, step| {
+            me.upgrade().map_or(CallbackReturn::Failure, |me| Self(me).step(app, step))
+        })?;
+        this.0.lifecycle.replace(Some(lifecycle));
+        for dialect in this.0.options.dialects.clone() {
+            let me = this.clone();
+            let topic = dialect.names().control_topic;
+            wire::subscribe_control(handle, node, dialect, topic, move |app, message, _| {
+                me.put(app, Input::Control(dialect, message));
+            })?;
+        }
+        Ok(this)
+    }
+
+    pub fn node(&self) -> &Node {
+        &self.0.node
+    }
+
+    /// The lifecycle state.
+    pub fn state(&self) -> State {
+        self.lifecycle().state()
+    }
+
+    /// Makes a transition from within, e.g. the CONFIGURE that most systems begin with.
+    pub fn trigger(&self, app: &mut S, request: Request<'_>) -> bool {
+        match self.lifecycle().trigger(app, request) {
+            Ok(answer) => answer == CallbackReturn::Success,
+            Err(error) => {
+                log::warn!(target: self.0.node.logger(), "{error}");
+                false
+            }
+        }
+    }
+
+    /// Configures the system, whereupon it announces itself.
+    pub fn configure(&self, app: &mut S) -> bool {
+        self.trigger(app, Request::CONFIGURE)
+    }
+
+    /// A publisher of the system's data: silent unless active, and listed in the announcement by this very name.
+    pub fn publisher<M: Message>(&self, topic: &str, qos: Qos) -> Result<LifecyclePublisher<M>> {
+        let publisher = self.lifecycle().publisher(topic, qos)?;
+        self.0.topics.borrow_mut().insert(topic.to_owned());
+        Ok(publisher)
+    }
+
+    /// Announces these topics instead of those of the system's own publishers.
+    pub fn set_topics(&self, topics: impl IntoIterator<Item = String>) {
+        self.0.topics.replace(topics.into_iter().collect());
+    }
+
+    /// The topics that are announced, sorted.
+    pub fn topics(&self) -> Vec<String> {
+        self.0.topics.borrow().iter().cloned().collect()
+    }
+
+    /// From now on so much is added to the clock in everything the system stamps: to rehearse wrong clocks.
+    pub fn set_clock_offset(&self, nanos: i64) {
+        self.0.clock_offset_nanos.set(nanos);
+    }
+
+    /// The time this system puts into stamps.
+    pub fn stamp(&self) -> Time {
+        let (sec, nanosec) = self.wall().to_stamp();
+        Time { sec, nanosec }
+    }
+
+    fn wall(&self) -> Wall {
+        let Time { sec, nanosec } = self.0.node.now();
+        Wall(Wall::from_stamp(sec, nanosec).0.saturating_add(self.0.clock_offset_nanos.get()))
+    }
+
+    fn lifecycle(&self) -> LifecycleNode<S> {
+        self.0.lifecycle.borrow().clone().expect("set before anything can call")
+    }
+
+    fn step(&self, app: &mut S, step: Step) -> CallbackReturn {
+        let answer = self.call(app, Hook::Lifecycle(step));
+        if step == Step::Configure
+            && answer == CallbackReturn::Success
+            && let Err(error) = self.announce()
+        {
+            log::error!(target: self.0.node.logger(), "cannot announce the system: {error}");
+            return CallbackReturn::Failure;
+        }
+        answer
+    }
+
+    fn call(&self, app: &mut S, hook: Hook<'_>) -> CallbackReturn {
+        match self.0.hook.try_borrow_mut() {
+            Ok(mut own_code) => own_code(app, self, hook),
+            Err(_) => {
+                log::error!(target: self.0.node.logger(), "a hook cannot trigger transitions: use a timer for that");
+                CallbackReturn::Failure
+            }
+        }
+    }
+
+    fn announce(&self) -> Result<()> {
+        let announcement =
+            Announcement { source: self.0.node.name().to_owned(), ros_version: 0, topics: self.topics() };
+        let payload = wire::announcement_payload(&announcement);
+        self.0.announcements.borrow_mut().clear();
+        for dialect in &self.0.options.dialects {
+            let topic = dialect.names().environment_topic;
+            let publisher = wire::environment_publisher(&self.0.node, *dialect, topic)?;
+            publisher.publish(payload.clone());
+            self.0.announcements.borrow_mut().push(publisher);
+        }
+        Ok(())
+    }
+
+    fn put(&self, app: &mut S, input: Input) {
+        let state = Input::State(self.state().id().into());
+        let now = Now { wall: self.wall(), ..now() };
+        let mut engine = self.0.engine.borrow_mut();
+        engine.handle(state, now);
+        engine.handle(input, now);
+        drop(engine);
+        self.drain(app);
+    }
+
+    fn drain(&self, app: &mut S) {
+        loop {
+            let Some(output) = self.0.engine.borrow_mut().poll_output() else { return };
+            match output {
+                Output::Transition(command) if self.0.options.delay.is_zero() => {
+                    self.transition(app, command)
+                }
+                Output::Transition(command) => {
+                    let me = self.clone();
+                    self.0.handle.once(self.0.options.delay, move |app| me.transition(app, command));
+                }
+                Output::Publish(dialect, message) => {
+                    if let Some(publisher) = self.0.acknowledgements.get(&dialect) {
+                        publisher.publish(wire::control_payload(&message));
+                    }
+                }
+                Output::Hook(command, message) => {
+                    let hook = match command {
+                        Command::Start => Hook::Start(&message),
+                        Command::Stop => Hook::Stop(&message),
+                    };
+                    self.call(app, hook);
+                }
+                Output::Warn(text) => log::warn!(target: self.0.node.logger(), "{text}"),
+            }
+        }
+    }
+
+    fn transition(&self, app: &mut S, command: Command) {
+        let request = match command {
+            Command::Start => Request::ACTIVATE,
+            Command::Stop => Request::DEACTIVATE,
+        };
+        let succeeded = self.trigger(app, request);
+        self.put(app, Input::Finished { succeeded });
+    }
+}

@@ -1,0 +1,307 @@
+//! A controller on the graph: the engine of [`crate::controller`] with topics, state clients and discovery.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+    time::Duration,
+};
+
+use rosless_graph::{CallError, Client, Error, Graph, Handle, Node, RawPublisher, Result, SampleInfo};
+use rosless_wire::lifecycle_msgs::srv::{GetState, GetStateRequest};
+
+use super::{now, wire};
+use crate::{
+    controller::{Controller, Event, Input, NoState, Output, Report, Settings, System, Targets},
+    dialect::Dialect,
+    message::{Command, Control, State},
+    name::{NameError, SystemId},
+};
+
+/// What a controller tells its owner.
+#[derive(Debug)]
+pub enum Notice<'a> {
+    /// Every control message heard, the controller's own included.
+    Message(&'a Control),
+    Event(&'a Event),
+    Finished(&'a Report),
+}
+
+type NoticeFn<S> = Box<dyn FnMut(&mut S, Notice<'_>)>;
+
+struct Inner<S> {
+    handle: Handle<S>,
+    node: Node,
+    dialect: Dialect,
+    state_timeout: Duration,
+    engine: RefCell<Controller>,
+    /// Control publisher by namespace.
+    channels: RefCell<BTreeMap<String, RawPublisher>>,
+    clients: RefCell<BTreeMap<SystemId, Client<GetState, S>>>,
+    /// Systems whose nodes were seen on the graph: only those can be missed.
+    seen: RefCell<BTreeSet<String>>,
+    notice: RefCell<NoticeFn<S>>,
+    /// A notice may make its receiver ask for more: what comes of it is handed on by the drain under way.
+    draining: Cell<bool>,
+}
+
+/// A controller. Cheap to clone.
+pub struct ControllerNode<S>(Rc<Inner<S>>);
+
+impl<S> Clone for ControllerNode<S> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<S> std::fmt::Debug for ControllerNode<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ControllerNode").field("node", &self.0.node).finish_non_exhaustive()
+    }
+}
+
+impl<S: 'static> ControllerNode<S> {
+    /// Makes `node` a controller of `dialect`. It listens in the node's namespace and in every other in which the
+    /// dialect's control topic shows up.
+    pub fn new(
+        handle: &Handle<S>,
+        node: &Node,
+        dialect: Dialect,
+        settings: Settings,
+        notice: impl FnMut(&mut S, Notice<'_>) + 'static,
+    ) -> Result<Self> {
+        let state_timeout = settings.state_timeout;
+        let home = node.namespace().to_owned();
+        let this = Self(Rc::new(Inner {
+            handle: handle.clone(),
+            node: node.clone(),
+            dialect,
+            state_timeout,
+            engine: RefCell::new(Controller::new(settings, node.name(), &home, now())),
+            channels: RefCell::default(),
+            clients: RefCell::default(),
+            seen: RefCell::default(),
+            notice: RefCell::new(Box::new(notice)),
+            draining: Cell::new(false),
+        }));
+        let names = dialect.names();
+        this.open(&home, names.control_topic, names.environment_topic)?;
+        let me = this.clone();
+        handle.on_graph_change(move |app, graph| me.graph_changed(app, graph));
+        let (asked, woken) = (this.clone(), this.clone());
+        handle.engine_deadline(
+            move |_| asked.0.engine.borrow().next_deadline(),
+            move |app, _| woken.put(app, Input::Wake),
+        );
+        Ok(this)
+    }
+
+    pub fn node(&self) -> &Node {
+        &self.0.node
+    }
+
+    /// Starts systems; the [`Report`] comes as [`Notice::Finished`].
+    pub fn start(&self, app: &mut S, session: &str, targets: Targets) -> Result<u64, NameError> {
+        self.request(app, Command::Start, session, targets)
+    }
+
+    /// Stops systems; the [`Report`] comes as [`Notice::Finished`].
+    pub fn stop(&self, app: &mut S, targets: Targets) -> Result<u64, NameError> {
+        self.request(app, Command::Stop, "", targets)
+    }
+
+    /// Either of the two.
+    pub fn request(
+        &self,
+        app: &mut S,
+        command: Command,
+        session: &str,
+        targets: Targets,
+    ) -> Result<u64, NameError> {
+        let number = self.0.engine.borrow_mut().request(command, session, targets, now())?;
+        self.drain(app);
+        Ok(number)
+    }
+
+    /// Asks every system for its state.
+    pub fn refresh(&self, app: &mut S) {
+        self.0.engine.borrow_mut().refresh(now());
+        self.drain(app);
+    }
+
+    /// Everything known, by full name.
+    pub fn systems(&self) -> BTreeMap<SystemId, System> {
+        self.0.engine.borrow().systems().clone()
+    }
+
+    /// The running session, as far as this controller heard of it.
+    pub fn session(&self) -> Option<String> {
+        self.0.engine.borrow().session().map(str::to_owned)
+    }
+
+    /// When a system came, left or changed its reachability last, on the monotonic clock.
+    pub fn changed_at(&self) -> Duration {
+        self.0.engine.borrow().changed_at()
+    }
+
+    /// Whether a request is under way.
+    pub fn is_busy(&self) -> bool {
+        self.0.engine.borrow().is_busy()
+    }
+
+    fn open(&self, namespace: &str, control: &str, environment: &str) -> Result<()> {
+        let Inner { handle, node, dialect, .. } = &*self.0;
+        let publisher = wire::control_publisher(node, *dialect, control)?;
+        self.0.channels.borrow_mut().insert(namespace.to_owned(), publisher);
+        let (me, channel) = (self.clone(), namespace.to_owned());
+        wire::subscribe_control(handle, node, *dialect, control, move |app, message, info| {
+            me.notice(app, Notice::Message(&message));
+            let sender = me.sender(&info);
+            me.put(app, Input::Control { channel: channel.clone(), sender, message });
+        })?;
+        let (me, channel) = (self.clone(), namespace.to_owned());
+        wire::subscribe_environment(handle, node, *dialect, environment, move |app, announcement, info| {
+            let sender = me.sender(&info);
+            me.put(app, Input::Announced { channel: channel.clone(), sender, announcement });
+            let graph = me.0.node.context().graph();
+            me.graph_changed(app, &graph);
+        })?;
+        Ok(())
+    }
+
+    /// The full name of the publishing node.
+    fn sender(&self, info: &SampleInfo) -> Option<String> {
+        Some(self.0.node.context().graph().node_of(&info.publisher)?.to_string())
+    }
+
+    fn graph_changed(&self, app: &mut S, graph: &Graph) {
+        for (namespace, control, environment) in self.new_channels(graph) {
+            match self.open(&namespace, &control, &environment) {
+                Ok(()) => self.put(app, Input::Channel(namespace)),
+                Err(error) => {
+                    log::error!(target: self.0.node.logger(), "cannot listen on {control}: {error}")
+                }
+            }
+        }
+        let matched: BTreeMap<String, BTreeSet<String>> = self
+            .0
+            .channels
+            .borrow()
+            .iter()
+            .map(|(namespace, publisher)| {
+                let name = |gid| graph.node_of(gid).map_or_else(String::new, |node| node.to_string());
+                (namespace.clone(), graph.matched(&publisher.gid()).map(name).collect())
+            })
+            .collect();
+        for (id, system) in self.systems() {
+            let node = id.as_str().to_owned();
+            let there = graph.has_node(&node);
+            if there {
+                self.0.seen.borrow_mut().insert(node.clone());
+            }
+            if system.present && !there && self.0.seen.borrow_mut().remove(&node) {
+                let client = self.0.clients.borrow_mut().remove(&id);
+                if let Some(client) = client {
+                    client.close();
+                }
+                self.put(app, Input::Gone { node });
+                continue;
+            }
+            // Behind a bridge there is no node of that name: then any listener will do.
+            let reachable = matched
+                .get(&system.channel)
+                .is_some_and(|nodes| if there { nodes.contains(&node) } else { !nodes.is_empty() });
+            if reachable != system.reachable {
+                self.put(app, Input::Reachable { node, reachable });
+            }
+        }
+    }
+
+    /// Namespaces in which the dialect's topics showed up, with the two topics.
+    fn new_channels(&self, graph: &Graph) -> Vec<(String, String, String)> {
+        let names = self.0.dialect.names();
+        let channels = self.0.channels.borrow();
+        let known: BTreeSet<_> = channels.values().map(|publisher| publisher.topic().to_owned()).collect();
+        let suffix = format!("/{}", names.control_topic);
+        let topics = graph
+            .topics()
+            .into_iter()
+            .filter(|(topic, types)| types.contains(names.control_type) && !known.contains(topic));
+        topics
+            .filter_map(|(topic, _)| {
+                let prefix = topic.strip_suffix(&suffix)?;
+                let namespace = if prefix.is_empty() { "/" } else { prefix };
+                let environment = format!("{prefix}/{}", names.environment_topic);
+                (!channels.contains_key(namespace))
+                    .then(|| (namespace.to_owned(), topic.clone(), environment))
+            })
+            .collect()
+    }
+
+    fn put(&self, app: &mut S, input: Input) {
+        self.0.engine.borrow_mut().handle(input, now());
+        self.drain(app);
+    }
+
+    fn notice(&self, app: &mut S, notice: Notice<'_>) {
+        (self.0.notice.borrow_mut())(app, notice);
+    }
+
+    fn drain(&self, app: &mut S) {
+        if self.0.draining.replace(true) {
+            return;
+        }
+        loop {
+            let Some(output) = self.0.engine.borrow_mut().poll_output() else { break };
+            match output {
+                Output::Publish { channel, message } => {
+                    if let Some(publisher) = self.0.channels.borrow().get(&channel) {
+                        publisher.publish(wire::control_payload(&message));
+                    }
+                }
+                Output::QueryState { system, query } => self.query(app, system, query),
+                Output::Event(event) => {
+                    if let Event::Joined { system, .. } = &event
+                        && let Err(error) = self.client(system)
+                    {
+                        log::error!(target: self.0.node.logger(), "cannot ask {system} for its state: {error}");
+                    }
+                    self.notice(app, Notice::Event(&event));
+                }
+                Output::Finished(report) => self.notice(app, Notice::Finished(&report)),
+            }
+        }
+        self.0.draining.set(false);
+    }
+
+    /// Made when the system is first heard of, so that it is matched when its state matters.
+    fn client(&self, system: &SystemId) -> Result<Client<GetState, S>, Error> {
+        if let Some(client) = self.0.clients.borrow().get(system) {
+            return Ok(client.clone());
+        }
+        let client =
+            self.0.handle.client::<GetState>(&self.0.node, &format!("{}/get_state", system.as_str()))?;
+        self.0.clients.borrow_mut().insert(system.clone(), client.clone());
+        Ok(client)
+    }
+
+    fn query(&self, app: &mut S, system: SystemId, query: u64) {
+        match self.client(&system) {
+            Ok(client) => {
+                let me = self.clone();
+                client.call(&GetStateRequest::default(), self.0.state_timeout, move |app, answer| {
+                    let result = match answer {
+                        Ok(response) => Ok(State::from(response.current_state.id)),
+                        Err(CallError::NoServer(_)) => Err(NoState::NoService),
+                        Err(_) => Err(NoState::NoAnswer),
+                    };
+                    me.put(app, Input::State { system, query, result });
+                });
+            }
+            Err(error) => {
+                log::error!(target: self.0.node.logger(), "cannot ask {system} for its state: {error}");
+                self.put(app, Input::State { system, query, result: Err(NoState::NoAnswer) });
+            }
+        }
+    }
+}

@@ -1,0 +1,430 @@
+//! Thousands of random schedules: a controller and simulated systems, both on the real engines, over a network that
+//! loses, repeats, delays and reorders, with systems that fail, are slow, die and come back, and clocks that are off.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use proptest::prelude::*;
+use rosless_protocol::{
+    Dialect,
+    controlled::{self, Controlled},
+    controller::{self, Controller, NoState, Outcome, Output, Report, Settings, Targets},
+    message::{Announcement, Command, Control, State},
+    name::SystemId,
+    time::{Now, Wall},
+};
+
+/// What the network and the systems do to us.
+#[derive(Clone, Debug)]
+struct World {
+    systems: usize,
+    loss_percent: u64,
+    repeat_percent: u64,
+    max_delay_ms: u64,
+    /// Messages of one sender overtake each other; real DDS writers keep their order.
+    reorder: bool,
+    max_transition_ms: u64,
+    fail_percent: u64,
+    deaths: bool,
+    seed: u64,
+    requests: Vec<(bool, Option<u8>, u64)>,
+}
+
+impl World {
+    fn peaceful(systems: usize, requests: Vec<(bool, Option<u8>, u64)>) -> Self {
+        Self {
+            systems,
+            loss_percent: 0,
+            repeat_percent: 0,
+            max_delay_ms: 3,
+            reorder: false,
+            max_transition_ms: 20,
+            fail_percent: 0,
+            deaths: false,
+            seed: 1,
+            requests,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Happening {
+    Tell(usize, Control),
+    Hear(Control),
+    Query(usize, u64),
+    State(usize, u64, Result<State, NoState>),
+    TransitionEnds(usize, u32),
+    Dies(usize),
+    IsMissed(usize),
+    Returns(usize),
+    Request(Command, Targets),
+}
+
+struct Simulated {
+    id: SystemId,
+    engine: Controlled,
+    state: State,
+    alive: bool,
+    /// Counts lives, so that a transition of an earlier life does not end in this one.
+    life: u32,
+    clock_offset_ms: i64,
+    running: Option<Command>,
+    /// Every state it was in and from when.
+    history: Vec<(u64, State)>,
+    activations: u32,
+}
+
+struct Simulation {
+    world: World,
+    random: u64,
+    millis: u64,
+    controller: Controller,
+    systems: Vec<Simulated>,
+    agenda: BTreeMap<(u64, u64), Happening>,
+    sequence: u64,
+    /// When the latest message on each link arrives, for links that keep order.
+    links: BTreeMap<(usize, bool), u64>,
+    begun: BTreeMap<u64, u64>,
+    reports: Vec<(u64, Report)>,
+}
+
+impl Simulation {
+    fn new(world: World) -> Self {
+        let settings = Settings { poll_period: Some(Duration::from_secs(2)), ..Settings::default() };
+        let mut simulation = Self {
+            random: world.seed | 1,
+            millis: 0,
+            controller: Controller::new(settings, "boss", "/", now(0, 0)),
+            systems: Vec::new(),
+            agenda: BTreeMap::new(),
+            sequence: 0,
+            links: BTreeMap::new(),
+            begun: BTreeMap::new(),
+            reports: Vec::new(),
+            world,
+        };
+        for n in 0..simulation.world.systems {
+            let id = SystemId::resolve("/", &format!("system_{n}")).unwrap();
+            let offset = simulation.dice(2000) as i64 - 1000;
+            simulation.systems.push(Simulated {
+                engine: Controlled::new(id.clone()),
+                id,
+                state: State::Unconfigured,
+                alive: false,
+                life: 0,
+                clock_offset_ms: offset,
+                running: None,
+                history: Vec::new(),
+                activations: 0,
+            });
+            simulation.plan(0, Happening::Returns(n));
+        }
+        let mut when = 1000;
+        for (start, whom, pause) in simulation.world.requests.clone() {
+            when += pause;
+            let command = if start { Command::Start } else { Command::Stop };
+            let targets = match whom {
+                None => Targets::All,
+                Some(n) => {
+                    Targets::Named(vec![format!("system_{}", usize::from(n) % simulation.world.systems)])
+                }
+            };
+            simulation.plan(when, Happening::Request(command, targets));
+        }
+        if simulation.world.deaths {
+            for n in 0..simulation.world.systems {
+                let dies = 1000 + simulation.dice(20_000);
+                let returns = dies + 1000 + simulation.dice(10_000);
+                simulation.plan(dies, Happening::Dies(n));
+                simulation.plan(returns, Happening::Returns(n));
+            }
+        }
+        simulation
+    }
+
+    fn dice(&mut self, sides: u64) -> u64 {
+        // xorshift64*: the schedule must follow from the seed alone.
+        self.random ^= self.random >> 12;
+        self.random ^= self.random << 25;
+        self.random ^= self.random >> 27;
+        self.random.wrapping_mul(0x2545_f491_4f6c_dd1d) % sides.max(1)
+    }
+
+    fn plan(&mut self, when: u64, what: Happening) {
+        self.sequence += 1;
+        self.agenda.insert((when, self.sequence), what);
+    }
+
+    /// Sends over the link of system `n`, in one of its two directions.
+    fn send(&mut self, n: usize, upward: bool, what: Happening) {
+        let copies = 1 + u64::from(self.dice(100) < self.world.repeat_percent);
+        for _ in 0..copies {
+            if self.dice(100) < self.world.loss_percent {
+                continue;
+            }
+            let mut arrives = self.millis + self.dice(self.world.max_delay_ms + 1);
+            if !self.world.reorder {
+                let last = self.links.entry((n, upward)).or_default();
+                arrives = arrives.max(*last);
+                *last = arrives;
+            }
+            self.plan(arrives, what.clone());
+        }
+    }
+
+    fn run(&mut self, until: u64) {
+        loop {
+            let happening = self.agenda.first_key_value().map(|((when, _), _)| *when);
+            let deadline = self.controller.next_deadline().map(|d| d.as_millis() as u64 + 1);
+            let Some(next) = happening.into_iter().chain(deadline).min() else { return };
+            if next > until || self.reports.len() == self.world.requests.len() {
+                return;
+            }
+            self.millis = self.millis.max(next);
+            if happening == Some(next) {
+                let (_, what) = self.agenda.pop_first().unwrap();
+                self.happen(what);
+            } else {
+                self.controller.handle(controller::Input::Wake, now(self.millis, 0));
+                let again = self.controller.next_deadline();
+                assert!(
+                    again.is_none_or(|d| d > now(self.millis, 0).mono),
+                    "woken in vain: a driver would spin"
+                );
+            }
+            self.drain_controller();
+        }
+    }
+
+    fn happen(&mut self, what: Happening) {
+        let here = now(self.millis, 0);
+        match what {
+            Happening::Tell(n, message) if self.systems[n].alive => {
+                self.feed(n, controlled::Input::Control(Dialect::Mocap, message));
+            }
+            Happening::Hear(message) => {
+                self.controller
+                    .handle(controller::Input::Control { channel: "/".into(), sender: None, message }, here);
+            }
+            Happening::Query(n, query) if self.systems[n].alive => {
+                let state = match self.systems[n].running {
+                    Some(Command::Start) => State::Activating,
+                    Some(Command::Stop) => State::Deactivating,
+                    None => self.systems[n].state,
+                };
+                self.send(n, true, Happening::State(n, query, Ok(state)));
+            }
+            Happening::State(n, query, result) => {
+                let system = self.systems[n].id.clone();
+                self.controller.handle(controller::Input::State { system, query, result }, here);
+            }
+            Happening::TransitionEnds(n, life) if self.systems[n].alive && self.systems[n].life == life => {
+                let command = self.systems[n].running.take().expect("one transition at a time");
+                let succeeded = self.dice(100) >= self.world.fail_percent;
+                if succeeded {
+                    let state = if command == Command::Start { State::Active } else { State::Inactive };
+                    self.enter(n, state);
+                }
+                self.feed(n, controlled::Input::Finished { succeeded });
+            }
+            Happening::Dies(n) => {
+                self.systems[n].alive = false;
+                self.systems[n].running = None;
+                let lease = 1 + self.dice(3000);
+                self.plan(self.millis + lease, Happening::IsMissed(n));
+            }
+            Happening::IsMissed(n) if !self.systems[n].alive => {
+                let node = self.systems[n].id.as_str().to_owned();
+                self.controller.handle(controller::Input::Gone { node }, here);
+            }
+            Happening::Returns(n) => {
+                let system = &mut self.systems[n];
+                system.alive = true;
+                system.life += 1;
+                system.engine = Controlled::new(system.id.clone());
+                let source = system.id.bare().to_owned();
+                let node = system.id.as_str().to_owned();
+                self.enter(n, State::Inactive);
+                let announcement = Announcement { source, ros_version: 0, topics: vec!["data".into()] };
+                let input = controller::Input::Announced { channel: "/".into(), sender: None, announcement };
+                self.controller.handle(input, here);
+                self.controller.handle(controller::Input::Reachable { node, reachable: true }, here);
+            }
+            Happening::Request(command, targets) => {
+                let number = self.controller.request(command, "s", targets, here).expect("names are good");
+                self.begun.insert(number, self.millis);
+            }
+            _ => {}
+        }
+    }
+
+    fn enter(&mut self, n: usize, state: State) {
+        let (millis, system) = (self.millis, &mut self.systems[n]);
+        system.state = state;
+        system.history.push((millis, state));
+        self.feed(n, controlled::Input::State(state));
+    }
+
+    fn feed(&mut self, n: usize, input: controlled::Input) {
+        let here = now(self.millis, self.systems[n].clock_offset_ms);
+        self.systems[n].engine.handle(input, here);
+        while let Some(output) = self.systems[n].engine.poll_output() {
+            match output {
+                controlled::Output::Transition(command) => {
+                    let system = &mut self.systems[n];
+                    assert!(system.running.is_none(), "two transitions at once");
+                    let needed = if command == Command::Start { State::Inactive } else { State::Active };
+                    assert_eq!(
+                        system.state, needed,
+                        "a transition from the wrong state, e.g. a double activation"
+                    );
+                    system.running = Some(command);
+                    system.activations += u32::from(command == Command::Start);
+                    let life = system.life;
+                    let takes = self.dice(self.world.max_transition_ms + 1);
+                    self.plan(self.millis + takes, Happening::TransitionEnds(n, life));
+                }
+                controlled::Output::Publish(_, message) => self.send(n, true, Happening::Hear(message)),
+                controlled::Output::Hook(..) | controlled::Output::Warn(_) => {}
+            }
+        }
+    }
+
+    fn drain_controller(&mut self) {
+        while let Some(output) = self.controller.poll_output() {
+            match output {
+                Output::Publish { message, .. } => {
+                    for n in 0..self.systems.len() {
+                        self.send(n, false, Happening::Tell(n, message.clone()));
+                    }
+                }
+                Output::QueryState { system, query } => {
+                    let n = self
+                        .systems
+                        .iter()
+                        .position(|s| s.id == system)
+                        .expect("only known systems are asked");
+                    self.send(n, false, Happening::Query(n, query));
+                }
+                Output::Event(event) => assert!(!event.to_string().is_empty()),
+                Output::Finished(report) => self.reports.push((self.millis, report)),
+            }
+        }
+    }
+
+    /// Whether system `n` was in `state` at some time in the window.
+    fn was(&self, n: usize, state: State, from: u64, to: u64) -> bool {
+        let history = &self.systems[n].history;
+        history.iter().enumerate().any(|(i, (since, s))| {
+            let until = history.get(i + 1).map_or(u64::MAX, |(next, _)| *next);
+            *s == state && *since <= to && until >= from
+        })
+    }
+}
+
+fn now(millis: u64, offset_ms: i64) -> Now {
+    let wall = Wall((1_000_000 + millis as i64 + offset_ms) * 1_000_000);
+    Now { mono: Duration::from_millis(millis), wall }
+}
+
+fn wanted(command: Command) -> State {
+    if command == Command::Start { State::Active } else { State::Inactive }
+}
+
+fn worlds() -> impl Strategy<Value = World> {
+    let requests = prop::collection::vec((any::<bool>(), prop::option::of(any::<u8>()), 0u64..12_000), 1..8);
+    let network = (0u64..40, 0u64..30, 0u64..900, any::<bool>());
+    let systems = (1usize..6, 0u64..3000, 0u64..60, any::<bool>());
+    (network, systems, requests, any::<u64>()).prop_map(|(network, systems, requests, seed)| World {
+        systems: systems.0,
+        loss_percent: network.0,
+        repeat_percent: network.1,
+        max_delay_ms: network.2,
+        reorder: network.3,
+        max_transition_ms: systems.1,
+        fail_percent: systems.2,
+        deaths: systems.3,
+        seed,
+        requests,
+    })
+}
+
+/// `ROSLESS_SCHEDULES=50` runs fifty times as many.
+fn cases(default: u32) -> ProptestConfig {
+    let factor = std::env::var("ROSLESS_SCHEDULES").ok().and_then(|f| f.parse().ok()).unwrap_or(1);
+    ProptestConfig::with_cases(default * factor)
+}
+
+proptest! {
+    #![proptest_config(cases(2000))]
+
+    #[test]
+    fn no_schedule_makes_the_controller_claim_what_is_not_so(world in worlds()) {
+        let mut simulation = Simulation::new(world.clone());
+        simulation.run(200_000);
+        prop_assert_eq!(simulation.reports.len(), world.requests.len(), "every request ends in one report");
+        for (ended, report) in &simulation.reports {
+            let begun = simulation.begun[&report.request];
+            prop_assert!(ended - begun <= 10_010, "a request ends by its deadline");
+            for (id, result) in &report.results {
+                let n = simulation.systems.iter().position(|s| s.id == *id).unwrap();
+                if result.outcome.is_success() {
+                    let state = wanted(report.command);
+                    prop_assert!(
+                        simulation.was(n, state, begun, *ended),
+                        "{id} is said to be {} but never was: {:?}", state.label(), report
+                    );
+                }
+                if let Some(offset) = result.offset.filter(|_| !world.deaths) {
+                    let truth = simulation.systems[n].clock_offset_ms * 1_000_000;
+                    prop_assert!((offset.nanos - truth).abs() <= offset.uncertainty + 1, "{offset} is not {truth}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn on_ordered_links_success_holds_at_the_moment_of_the_report(world in worlds()) {
+        // One request at a time, nobody dies, nothing overtakes: then a claim must be true when it is made.
+        let requests = world.requests.iter().map(|(start, whom, _)| (*start, *whom, 12_000)).collect();
+        let world = World { reorder: false, repeat_percent: 0, deaths: false, requests, ..world };
+        let mut simulation = Simulation::new(world.clone());
+        let mut checked = 0;
+        for step in 0..20_000u64 {
+            simulation.run(step * 10);
+            for (_, report) in &simulation.reports[checked..] {
+                for (id, result) in &report.results {
+                    let system = simulation.systems.iter().find(|s| s.id == *id).unwrap();
+                    if matches!(result.outcome, Outcome::Done(_)) && report.command == Command::Start {
+                        prop_assert_eq!(system.state, State::Active, "{:?}", report);
+                    }
+                }
+            }
+            checked = simulation.reports.len();
+            if checked == world.requests.len() {
+                break;
+            }
+        }
+        prop_assert_eq!(checked, world.requests.len());
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(200))]
+
+    #[test]
+    fn in_peace_every_request_succeeds_with_one_message(
+        systems in 1usize..40,
+        starts in 1usize..6,
+        seed in any::<u64>(),
+    ) {
+        let requests = (0..2 * starts).map(|n| (n % 2 == 0, None, 3000)).collect();
+        let mut simulation = Simulation::new(World { seed, ..World::peaceful(systems, requests) });
+        simulation.run(200_000);
+        prop_assert_eq!(simulation.reports.len(), 2 * starts);
+        for (_, report) in &simulation.reports {
+            prop_assert!(report.is_success(), "{:?}", report);
+            prop_assert_eq!((report.results.len(), report.messages), (systems, 1));
+        }
+        prop_assert!(simulation.systems.iter().all(|s| s.activations as usize == starts));
+    }
+}
