@@ -1,0 +1,123 @@
+//! The node shooter_controller_simple.
+
+use std::{
+    process::ExitCode,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use anyhow::Result;
+use rosless_arm::{ArmClock, ClockNews, InitTime, Shooter, shooter::DEFAULT_SPEED};
+use rosless_graph::{Client, Context, EventLoop, Node, Publisher, Qos, monotonic};
+use rosless_wire::{
+    robot3_18c1054::srv::{GetInitTime, GetInitTimeRequest, GetInitTimeResponse},
+    std_msgs::msg::{Bool, Float32, Float32MultiArray},
+};
+
+/// How long a throw waits for the arm to say what time it is.
+const CLOCK_PATIENCE: Duration = Duration::from_millis(300);
+
+struct App {
+    node: Node,
+    shooter: Shooter,
+    clock: ArmClock,
+    arm: Client<GetInitTime, App>,
+    state: Publisher<Float32MultiArray>,
+    ball: Publisher<Float32MultiArray>,
+}
+
+/// Runs the launcher until it is told to stop.
+pub(crate) fn run(context: &Context) -> Result<ExitCode> {
+    let node = context.node("shooter_controller_simple")?;
+    let event_loop = EventLoop::<App>::new(context)?;
+    let mut app = App {
+        shooter: Shooter::default(),
+        clock: ArmClock::default(),
+        arm: event_loop.client(&node, "get_init_time")?,
+        // Latched, so that a viewer started later shows where the launcher stands.
+        state: node.publisher("shooter_state", Qos::latched())?,
+        ball: node.publisher("ball_initial_state", Qos::default())?,
+        node: node.clone(),
+    };
+    event_loop.subscribe::<Float32MultiArray>(
+        &node,
+        "shooter_state_input",
+        Qos::default(),
+        |app, sample| {
+            app.aim(&sample.message.data);
+        },
+    )?;
+    event_loop.subscribe::<Float32>(&node, "shoot_value", Qos::default(), |app, sample| {
+        app.request_throw(sample.message.data);
+    })?;
+    event_loop.subscribe::<Bool>(&node, "shoot_bool", Qos::default(), |app, sample| {
+        if sample.message.data {
+            app.request_throw(DEFAULT_SPEED as f32);
+        }
+    })?;
+    app.publish_state();
+    log::info!(target: node.logger(), "launcher ready: aim on /shooter_state_input, throw with /shoot_value");
+    event_loop.run(&mut app)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn array(data: &[f32]) -> Float32MultiArray {
+    Float32MultiArray { data: data.to_vec(), ..Default::default() }
+}
+
+impl App {
+    fn publish_state(&self) {
+        self.state.publish(&array(&self.shooter.launcher().to_array()));
+    }
+
+    fn aim(&mut self, data: &[f32]) {
+        match self.shooter.aim(data) {
+            Ok(launcher) => {
+                let [x, z, phi, psi] = launcher.to_array();
+                log::info!(target: self.node.logger(), "aims from x {x}, z {z}, heading {phi}, elevation {psi}");
+                self.publish_state();
+            }
+            Err(reason) => log::warn!(target: self.node.logger(), "/shooter_state_input refused: {reason}"),
+        }
+    }
+
+    /// Asks the arm for its clock first: it may have been restarted since the last throw.
+    fn request_throw(&mut self, speed: f32) {
+        if !self.arm.is_ready() {
+            if !self.clock.is_known() {
+                let logger = self.node.logger();
+                log::warn!(target: logger, "no arm_controller: release times count from this process's start");
+            }
+            return self.throw(speed);
+        }
+        self.arm.call(&GetInitTimeRequest::default(), CLOCK_PATIENCE, move |app, answer| {
+            match answer {
+                Ok(answer) => app.learn_clock(&answer),
+                Err(error) => log::warn!(target: app.node.logger(), "arm time may be wrong: {error}"),
+            }
+            app.throw(speed);
+        });
+    }
+
+    fn learn_clock(&mut self, answer: &GetInitTimeResponse) {
+        let &GetInitTimeResponse { year, month, day, hour, minute, second, lower } = answer;
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        match (InitTime { year, month, day, hour, minute, second, lower }).start() {
+            Some(start) => {
+                if self.clock.learn(start, wall, monotonic()) == ClockNews::Restarted {
+                    log::info!(target: self.node.logger(), "the arm was restarted, using its new clock");
+                }
+            }
+            None => log::warn!(target: self.node.logger(), "get_init_time gave an impossible time, ignored"),
+        }
+    }
+
+    fn throw(&mut self, speed: f32) {
+        match self.shooter.fire(speed, self.clock.now(monotonic())) {
+            Ok(ball) => {
+                self.ball.publish(&array(&ball.to_array()));
+                log::info!(target: self.node.logger(), "threw at {speed} m/s, t = {:.3} s", ball.released);
+            }
+            Err(reason) => log::warn!(target: self.node.logger(), "throw refused: {reason}"),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The launcher over DDS, and its commands.
+
+use std::{
+    process::{Command, Output},
+    time::Duration,
+};
+
+use rosless_graph::{Context, ContextOptions, EventLoop, Publisher, Qos};
+use rosless_tests::{Daemon, DomainLease};
+use rosless_wire::std_msgs::msg::{Bool, Float32, Float32MultiArray};
+
+/// Long, because the machine may be busy with other tests; nothing waits that long when all is well.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn shooter(domain: &DomainLease, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_shooter"));
+    command.args(args);
+    command.env("ROS_DOMAIN_ID", domain.id().to_string());
+    command.env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST");
+    command
+}
+
+fn run(domain: &DomainLease, args: &[&str]) -> (Output, String, String) {
+    let output = shooter(domain, args).output().unwrap();
+    let (out, err) =
+        (String::from_utf8_lossy(&output.stdout).into(), String::from_utf8_lossy(&output.stderr).into());
+    (output, out, err)
+}
+
+#[derive(Default)]
+struct Heard {
+    states: Vec<Vec<f32>>,
+    balls: Vec<Vec<f32>>,
+}
+
+struct Probe {
+    heard: Heard,
+    event_loop: EventLoop<Heard>,
+    input: Publisher<Float32MultiArray>,
+    speed: Publisher<Float32>,
+    default_speed: Publisher<Bool>,
+}
+
+impl Probe {
+    fn new(domain: &DomainLease) -> Self {
+        let context = Context::new(ContextOptions::for_domain(domain.id())).unwrap();
+        let node = context.node("probe").unwrap();
+        let event_loop = EventLoop::<Heard>::new(&context).unwrap();
+        event_loop
+            .subscribe::<Float32MultiArray>(&node, "shooter_state", Qos::latched(), |h, s| {
+                h.states.push(s.message.data);
+            })
+            .unwrap();
+        let balls = event_loop
+            .subscribe::<Float32MultiArray>(&node, "ball_initial_state", Qos::default(), |h, s| {
+                h.balls.push(s.message.data);
+            })
+            .unwrap();
+        let input = node.publisher("shooter_state_input", Qos::default()).unwrap();
+        let speed = node.publisher("shoot_value", Qos::default()).unwrap();
+        let default_speed = node.publisher("shoot_bool", Qos::default()).unwrap();
+        let mut probe = Self { heard: Heard::default(), event_loop, input, speed, default_speed };
+        let (a, b, c) = (probe.input.clone(), probe.speed.clone(), probe.default_speed.clone());
+        probe.until("the launcher is there", |h| {
+            let listening = a.matched() > 0 && b.matched() > 0 && c.matched() > 0;
+            listening && balls.matched() > 0 && !h.states.is_empty()
+        });
+        probe
+    }
+
+    #[track_caller]
+    fn until(&mut self, what: &str, mut done: impl FnMut(&Heard) -> bool) {
+        assert!(self.event_loop.run_until(&mut self.heard, PATIENCE, |h| done(h)).unwrap(), "{what}");
+    }
+
+    fn aim(&self, data: &[f32]) {
+        self.input.publish(&Float32MultiArray { data: data.to_vec(), ..Default::default() });
+    }
+}
+
+#[test]
+fn the_launcher_clamps_refuses_and_throws() {
+    let domain = DomainLease::acquire();
+    let daemon = Daemon::spawn(shooter(&domain, &["run"]));
+    let mut probe = Probe::new(&domain);
+    assert_eq!(probe.heard.states.last().unwrap(), &[0.0, -1.0, 0.0, 0.0], "latched for late joiners");
+
+    probe.aim(&[20.0, 5.0, 9.0, 9.0]);
+    probe.until("the clamped state", |h| h.states.last().unwrap() == &[10.0, 0.0, 2.0, 1.55]);
+
+    let states = probe.heard.states.len();
+    probe.aim(&[1.0, 2.0, 3.0]);
+    daemon.wait_for_line("3 values, at least 4 are needed", PATIENCE);
+    probe.aim(&[f32::NAN, 0.0, 0.0, 0.0]);
+    daemon.wait_for_line("value 0 is NaN", PATIENCE);
+    for speed in [f32::NAN, -2.0, 0.0, 1e6] {
+        probe.speed.publish(&Float32 { data: speed });
+    }
+    for reason in ["NaN m/s is not a finite", "-2 m/s is not above 0", "speed 0 m/s", "above 100 m/s"] {
+        daemon.wait_for_line(reason, PATIENCE);
+    }
+    probe.default_speed.publish(&Bool { data: false });
+
+    probe.aim(&[0.0, -1.0, 0.0, 0.9]);
+    probe.until("the new state", |h| h.states.len() > states);
+    assert_eq!(probe.heard.states.len(), states + 1, "bad input changed nothing");
+    assert!(probe.heard.balls.is_empty(), "refused throws threw nothing");
+    probe.speed.publish(&Float32 { data: 4.0 });
+    probe.until("the ball", |h| !h.balls.is_empty());
+    let row = [0.0, 0.0, -1.0, 0.0, 3.133308, 2.48644];
+    let ball = probe.heard.balls[0].clone();
+    assert_eq!(ball.len(), 7);
+    assert!(ball[1..].iter().zip(row).all(|(got, want)| (got - want).abs() < 1e-4), "{ball:?}");
+
+    probe.default_speed.publish(&Bool { data: true });
+    probe.until("the second ball", |h| h.balls.len() == 2);
+    let speed = probe.heard.balls[1][4..].iter().map(|v| v * v).sum::<f32>().sqrt();
+    assert!((speed - 5.0).abs() < 1e-4, "the default speed");
+    assert!(probe.heard.balls[1][0] > ball[0], "later than the first");
+}
+
+#[test]
+fn commands_aim_and_fire_for_people_without_ros() {
+    let domain = DomainLease::acquire();
+    let _daemon = Daemon::spawn(shooter(&domain, &["run"]));
+    let (output, out, err) = run(&domain, &["aim", "0", "-1", "0", "0.9", "--timeout", "30"]);
+    assert!(output.status.success(), "{err}");
+    assert!(out.contains("launcher at x 0 m, z -1 m, heading 0 rad, elevation 0.9 rad"), "{out}");
+    let (output, out, err) = run(&domain, &["fire", "4.0", "--json", "--timeout", "30"]);
+    assert!(output.status.success(), "{err}");
+    let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert!((report["velocity"][1].as_f64().unwrap() - 3.133308).abs() < 1e-4, "{report}");
+}
+
+#[test]
+fn commands_say_what_is_wrong() {
+    let domain = DomainLease::acquire();
+    let (output, _, err) = run(&domain, &["fire", "4", "--timeout", "0.3"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(err.contains("nobody listens on /shoot_value") && err.contains("shooter run"), "{err}");
+    for (args, reason) in [
+        (&["fire", "-3"][..], "not above 0"),
+        (&["fire", "NaN"], "not a finite number"),
+        (&["aim", "0", "0", "0", "inf"], "value 3 is inf"),
+        (&["aim", "0", "0"], "required arguments"),
+    ] {
+        let (output, _, err) = run(&domain, args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(err.contains(reason), "{args:?}: {err}");
+    }
+}

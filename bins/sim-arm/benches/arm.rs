@@ -1,0 +1,172 @@
+//! How fast the arm thinks and how punctual it is. Prints tables; `cargo bench -p rosless-sim-arm`.
+
+use std::{
+    hint::black_box,
+    time::{Duration, Instant},
+};
+
+use rosless_arm::{
+    ArmConfig, ArmController, ArmInput, ArmOutput, Control, Joints, Robot, Seeded, Strategy,
+    evaluate::{Setup, evaluate},
+    planner::Search,
+};
+use rosless_graph::{Context, ContextOptions, EventLoop, monotonic};
+use rosless_tests::{
+    DomainLease,
+    bench::{Figure, effort},
+};
+
+fn main() {
+    speed();
+    allocations();
+    jitter();
+}
+
+fn per_second(label: &str, runs: u32, mut act: impl FnMut()) {
+    let started = Instant::now();
+    (0..runs).for_each(|_| act());
+    let rate = f64::from(runs) / started.elapsed().as_secs_f64();
+    println!("{label:<44} {rate:>14.0} /s");
+    Figure::new("arm", label, rate, "/s").tell();
+}
+
+fn speed() {
+    println!("{:<44} {:>17}", "operation", "rate");
+    let robot = Robot::default();
+    let mut random = Seeded(1);
+    let joints = Joints::from_fn(|_, _| random.range(-3.0, 3.0));
+    let (position, rotation) = robot.hand_frame(&joints);
+    let home = Joints::zeros();
+    per_second("forward kinematics", 1_000_000, || {
+        let _ = black_box(robot.hand_frame(black_box(&joints)));
+    });
+    per_second("inverse kinematics, all branches", 200_000, || {
+        let _ = black_box(robot.inverse_frame(black_box(&position), &rotation, &home));
+    });
+    per_second("fastest of all branches", 100_000, || {
+        let _ = black_box(robot.fastest_move(black_box(&position), &rotation, &home, &home));
+    });
+    let (mut arm, mut now) = moving_arm();
+    per_second("control step (PD)", 1_000_000, || step(&mut arm, &mut now));
+    for (strategy, control) in
+        [(Strategy::Apex, Control::Pd), (Strategy::Apex, Control::Timed), (Strategy::Best, Control::Timed)]
+    {
+        let mut setup = Setup::default();
+        (setup.planner.strategy, setup.arm.control) = (strategy, control);
+        // The evaluation asks for every throw whether it can be caught; that is most of the work.
+        let (throws, started) = (effort(200, 50), Instant::now());
+        let report = evaluate(&setup, throws, 1, Search::Online);
+        let rate = f64::from(throws) / started.elapsed().as_secs_f64();
+        let label = format!("throws evaluated ({strategy:?}, {control:?}: {} caught)", report.total.caught);
+        println!("{label:<44} {rate:>14.0} /s");
+        let total = &report.total;
+        let name = format!("throws evaluated, {strategy:?} and {control:?}");
+        let note = format!("{} of {throws} feasible, {} caught", total.feasible, total.caught);
+        Figure::new("arm", name, rate, "/s").note(note).tell();
+        if strategy == Strategy::Best {
+            let share = 100.0 * f64::from(total.caught_of_feasible) / f64::from(total.feasible);
+            Figure::new("arm", "feasible throws caught, Best", share, "%").at_least(100.0).tell();
+            let error = report.worst_close_error * 1e3;
+            Figure::new("arm", "hand beside its planned instant, worst", error, "ms").at_most(1.0).tell();
+        }
+    }
+}
+
+fn moving_arm() -> (ArmController, Duration) {
+    let mut arm = ArmController::new(ArmConfig::default());
+    arm.handle(ArmInput::Angles(&[1.0; 6]), Duration::ZERO);
+    while arm.poll_output().is_some() {}
+    (arm, Duration::ZERO)
+}
+
+/// One control period; the arm is sent back and forth so that it never rests.
+fn step(arm: &mut ArmController, now: &mut Duration) {
+    match arm.next_deadline() {
+        Some(deadline) => {
+            *now = deadline;
+            arm.advance(deadline);
+        }
+        None => {
+            let goal = if arm.state_at(*now).0[0] > 0.0 { -1.0 } else { 1.0 };
+            arm.handle(ArmInput::Angles(&[goal; 6]), *now);
+        }
+    }
+    while let Some(output) = arm.poll_output() {
+        black_box(output);
+    }
+}
+
+fn allocations() {
+    let (mut arm, mut now) = moving_arm();
+    let steps = 10_000;
+    let info = allocation_counter::measure(|| (0..steps).for_each(|_| step(&mut arm, &mut now)));
+    println!("\nallocations in {steps} control steps: {}", info.count_total);
+    let name = format!("allocations in {steps} control steps");
+    Figure::new("arm", name, info.count_total as f64, "").at_most(0.0).tell();
+}
+
+/// Lateness of one kind of event, in order of arrival.
+#[derive(Default)]
+struct Lateness(Vec<Duration>);
+
+impl Lateness {
+    fn print(&mut self, label: &str) {
+        self.0.sort();
+        let at = |share: f64| {
+            let index = ((self.0.len() - 1) as f64 * share) as usize;
+            self.0[index].as_secs_f64() * 1e3
+        };
+        let [p50, p99, max] = [at(0.5), at(0.99), at(1.0)];
+        println!("{label:<30} {:>7} {p50:>9.3} ms {p99:>9.3} ms {max:>9.3} ms", self.0.len());
+        for (what, value) in [("p50", p50), ("p99", p99), ("max", max)] {
+            Figure::new("arm", format!("lateness, {label}, {what}"), value, "ms").tell();
+        }
+    }
+}
+
+struct App {
+    arm: ArmController,
+    ticks: Lateness,
+    hands: Lateness,
+}
+
+/// The controller on a real event loop in real time: how late are its 0.1 s ticks and its hand?
+fn jitter() {
+    let domain = DomainLease::acquire();
+    let context = Context::new(ContextOptions::for_domain(domain.id())).expect("DDS starts");
+    let event_loop = EventLoop::<App>::new(&context).expect("an event loop");
+    let config = ArmConfig { hold: Duration::from_millis(50), ..ArmConfig::default() };
+    let mut app =
+        App { arm: ArmController::new(config), ticks: Lateness::default(), hands: Lateness::default() };
+    event_loop.engine_deadline(
+        |app| app.arm.next_deadline(),
+        |app, now| {
+            let due = app.arm.next_deadline().unwrap_or(now);
+            app.arm.advance(now);
+            while let Some(output) = app.arm.poll_output() {
+                match output {
+                    ArmOutput::State(_) => app.ticks.0.push(now.saturating_sub(due)),
+                    ArmOutput::Hand { at, .. } => app.hands.0.push(now.saturating_sub(at)),
+                    _ => {}
+                }
+            }
+        },
+    );
+    // A new target starts a new period, so they come seldom.
+    let swing = |app: &mut App| {
+        let goal = if app.arm.state_at(monotonic()).0[0] > 0.0 { -1.0 } else { 1.0 };
+        app.arm.handle(ArmInput::Angles(&[goal; 6]), monotonic());
+    };
+    swing(&mut app);
+    event_loop.timer(Duration::from_millis(1301), swing);
+    event_loop.timer(Duration::from_millis(97), |app| {
+        let now = monotonic();
+        if !app.arm.closed() {
+            app.arm.handle(ArmInput::CloseAt((now + Duration::from_millis(31)).as_secs_f32()), now);
+        }
+    });
+    event_loop.run_for(&mut app, Duration::from_secs(effort(10, 3))).expect("not interrupted");
+    println!("\n{:<30} {:>7} {:>12} {:>12} {:>12}", "lateness", "events", "p50", "p99", "max");
+    app.ticks.print("control tick, every 0.1 s");
+    app.hands.print("hand, at its instant");
+}

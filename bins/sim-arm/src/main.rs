@@ -1,0 +1,178 @@
+//! The ball-catching arm: its three nodes, and throws in simulated time.
+#![forbid(unsafe_code)]
+
+mod arm_node;
+mod clock;
+mod evaluate;
+mod plot;
+mod run;
+mod settings;
+mod target_node;
+mod verdict;
+mod visualizer_node;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use rosless_arm::{Control, Strategy};
+use rosless_graph::{Context, config};
+
+/// A simulated six-axis arm that catches balls thrown by `shooter`.
+///
+/// `sim-arm run` is the arm: the ROS nodes arm_controller, ball_initial_to_arm_target and visualizer.
+/// `sim-arm evaluate` throws many balls in simulated time, without a network, and counts.
+#[derive(Parser, Debug)]
+#[command(name = "sim-arm", version, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  sim-arm run                               all nodes, documented behaviour
+  sim-arm run --strategy best               catch wherever the flight allows it
+  sim-arm run --nodes visualizer            only the viewer's side
+  sim-arm evaluate --throws 1000            how many of 1000 random throws are caught
+  sim-arm evaluate --strategy best --plot throws.svg
+  sim-arm urdf > arm.urdf                   the scene's robot model
+
+Then, in another terminal: shooter run & shooter aim 0 -1 0 0.9; shooter fire 4.0
+
+RViz or Foxglove: add a RobotModel on /robot_description, fixed frame `world`.
+ROS arguments (--ros-args …) and variables (ROS_DOMAIN_ID, …) work as everywhere.";
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Run the arm until Ctrl-C.
+    Run(RunArgs),
+    /// Throw random balls in simulated time and print what is caught, by region, and why the rest is not.
+    Evaluate(EvaluateArgs),
+    /// Print the scene's robot model.
+    Urdf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum NodeName {
+    ArmController,
+    BallInitialToArmTarget,
+    Visualizer,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum StrategyArg {
+    /// Always at the highest point of the flight, as documented
+    Apex,
+    /// At the highest point if the arm can be there in time, else where it has the most time to spare
+    Best,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ControlArg {
+    /// PD control with switched gains, as documented
+    Pd,
+    /// The fastest move that the speed and acceleration limits allow
+    Timed,
+}
+
+#[derive(Args, Debug, Clone, Copy)]
+struct BehaviourArgs {
+    /// Where to catch
+    #[arg(long, value_enum, default_value = "apex")]
+    strategy: StrategyArg,
+    /// How to move there [default: pd with apex, timed with best]
+    #[arg(long, value_enum)]
+    control: Option<ControlArg>,
+}
+
+impl BehaviourArgs {
+    fn strategy(&self) -> Strategy {
+        match self.strategy {
+            StrategyArg::Apex => Strategy::Apex,
+            StrategyArg::Best => Strategy::Best,
+        }
+    }
+
+    fn control(&self) -> Control {
+        match (self.control, self.strategy) {
+            (Some(ControlArg::Pd), _) | (None, StrategyArg::Apex) => Control::Pd,
+            (Some(ControlArg::Timed), _) | (None, StrategyArg::Best) => Control::Timed,
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+struct RunArgs {
+    #[command(flatten)]
+    behaviour: BehaviourArgs,
+    /// Which nodes to run in this process
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["arm_controller", "ball_initial_to_arm_target", "visualizer"])]
+    nodes: Vec<NodeName>,
+    /// Do not publish /tf, because a robot_state_publisher does
+    #[arg(long)]
+    no_tf: bool,
+}
+
+#[derive(Args, Debug)]
+struct EvaluateArgs {
+    #[command(flatten)]
+    behaviour: BehaviourArgs,
+    /// How many balls to throw
+    #[arg(long, default_value_t = 1000)]
+    throws: u32,
+    /// The same seed throws the same balls
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Time from a release until the arm knows of it, ms
+    #[arg(long, default_value_t = 0.0, value_parser = not_negative)]
+    latency: f64,
+    /// Greatest joint speed, rad/s
+    #[arg(long, default_value_t = 10.0, value_parser = positive)]
+    max_velocity: f64,
+    /// Greatest joint acceleration, rad/s²
+    #[arg(long, default_value_t = 100.0, value_parser = positive)]
+    max_acceleration: f64,
+    /// Look far more thoroughly for catches that the planner might overlook (about 0.2 s per throw)
+    #[arg(long)]
+    exhaustive: bool,
+    /// Draw the throws into an SVG file
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// Print the result as one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+fn not_negative(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
+        _ => Err("must be a number, 0 or above".into()),
+    }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    not_negative(text).ok().filter(|value| *value > 0.0).ok_or_else(|| "must be a number above 0".into())
+}
+
+fn main() -> ExitCode {
+    let (settings, args) = config::settings_or_exit();
+    let cli = Cli::parse_from(args);
+    let result = match &cli.command {
+        Command::Run(args) => {
+            Context::new(settings).map_err(Into::into).and_then(|context| run::run(&context, args))
+        }
+        Command::Evaluate(args) => evaluate::run(args),
+        Command::Urdf => {
+            print!("{}", rosless_arm::model::urdf());
+            Ok(())
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

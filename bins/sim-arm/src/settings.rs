@@ -1,0 +1,127 @@
+//! The nodes' ROS parameters: declared with ranges and descriptions, read back into the settings of the engines.
+
+use std::time::Duration;
+
+use rosless_arm::{ArmConfig, Control, Gains, Limits, PlannerConfig, Strategy};
+use rosless_graph::{
+    Node, Result,
+    parameters::{Descriptor, ParameterError, ParameterValue},
+};
+
+use crate::BehaviourArgs;
+
+const MAX_VELOCITY: &str = "max_velocity";
+const MAX_ACCELERATION: &str = "max_acceleration";
+
+fn declare(node: &Node, name: &str, default: f64, from: f64, to: f64, description: &str) -> Result<()> {
+    let descriptor = Descriptor::new(name).description(description).double_range(from, to, 0.0);
+    node.declare_parameter(descriptor, default).map(drop)
+}
+
+/// Declares a parameter that is one of a few words.
+fn declare_choice(
+    node: &Node,
+    name: &'static str,
+    default: &str,
+    choices: &'static [&'static str],
+    description: &str,
+) -> Result<()> {
+    node.validate_parameters(move |values| {
+        let wrong = |(given, value): &&(String, ParameterValue)| {
+            given == name && !choices.iter().any(|choice| *value == ParameterValue::from(*choice))
+        };
+        match values.iter().find(wrong) {
+            Some(_) => Err(format!("{name} must be one of: {}", choices.join(", "))),
+            None => Ok(()),
+        }
+    });
+    let descriptor = Descriptor::new(name).description(description).constraints(choices.join(", "));
+    node.declare_parameter(descriptor, default.to_owned()).map(drop)
+}
+
+fn declare_limits(node: &Node) -> Result<()> {
+    declare(node, MAX_VELOCITY, 10.0, 0.01, 1000.0, "Greatest speed of every joint, rad/s")?;
+    declare(node, MAX_ACCELERATION, 100.0, 0.01, 1e5, "Greatest acceleration of every joint, rad/s²")
+}
+
+fn limits(node: &Node) -> Result<Limits, ParameterError> {
+    Ok(Limits::uniform(4.0, node.parameter(MAX_VELOCITY)?, node.parameter(MAX_ACCELERATION)?))
+}
+
+/// Declares arm_controller's parameters.
+pub(crate) fn declare_arm(node: &Node, behaviour: &BehaviourArgs) -> Result<()> {
+    let Gains { p, d, near, fast } = Gains::default();
+    let control = match behaviour.control() {
+        Control::Pd => "pd",
+        Control::Timed => "timed",
+    };
+    declare_choice(node, "control", control, &["pd", "timed"], "How the arm moves to a target")?;
+    declare(node, "p_gain", p, 0.0, 1e4, "PD control: rad/s² per rad")?;
+    declare(node, "d_gain", d, 0.0, 1e3, "PD control: rad/s² per rad/s")?;
+    declare(node, "near", near, 0.0, 100.0, "Below this sum of joint errors (rad) both gains act")?;
+    declare(node, "fast", fast, 0.0, 100.0, "Farther away and at least this fast (rad/s) neither gain acts")?;
+    declare(node, "period", 0.1, 0.001, 1.0, "Control period and period of /arm_ang_angv, s")?;
+    declare(node, "hold", 3.0, 0.1, 600.0, "How long the hand stays closed, s")?;
+    declare_limits(node)
+}
+
+/// Reads arm_controller's parameters.
+pub(crate) fn arm(node: &Node) -> Result<ArmConfig, ParameterError> {
+    let seconds = |name| node.parameter(name).map(Duration::from_secs_f64);
+    let mut config = ArmConfig {
+        control: if node.parameter::<String>("control")? == "timed" { Control::Timed } else { Control::Pd },
+        gains: Gains {
+            p: node.parameter("p_gain")?,
+            d: node.parameter("d_gain")?,
+            near: node.parameter("near")?,
+            fast: node.parameter("fast")?,
+        },
+        period: seconds("period")?,
+        hold: seconds("hold")?,
+        ..ArmConfig::default()
+    };
+    config.robot.limits = limits(node)?;
+    Ok(config)
+}
+
+/// Declares ball_initial_to_arm_target's parameters.
+pub(crate) fn declare_planner(node: &Node, behaviour: &BehaviourArgs) -> Result<()> {
+    let strategy = match behaviour.strategy() {
+        Strategy::Apex => "apex",
+        Strategy::Best => "best",
+    };
+    declare_choice(node, "strategy", strategy, &["apex", "best"], "Where to catch")?;
+    declare(
+        node,
+        "reserve",
+        0.01,
+        0.0,
+        1.0,
+        "Time to spare (s) with which best is content at the highest point",
+    )?;
+    declare_limits(node)
+}
+
+/// Reads ball_initial_to_arm_target's parameters.
+pub(crate) fn planner(node: &Node) -> Result<PlannerConfig, ParameterError> {
+    let strategy =
+        if node.parameter::<String>("strategy")? == "best" { Strategy::Best } else { Strategy::Apex };
+    let mut config =
+        PlannerConfig { strategy, reserve: node.parameter("reserve")?, ..PlannerConfig::default() };
+    config.robot.limits = limits(node)?;
+    Ok(config)
+}
+
+/// Declares visualizer's parameters.
+pub(crate) fn declare_visualizer(node: &Node, with_tf: bool) -> Result<()> {
+    declare(node, "rate", 10.0, 0.1, 1000.0, "How often /joint_states and /tf are published, Hz")?;
+    let publish_tf =
+        Descriptor::new("publish_tf").description("Publish /tf; off when a robot_state_publisher does");
+    node.declare_parameter(publish_tf, with_tf).map(drop)
+}
+
+/// Reads visualizer's parameters: its period and whether it publishes transforms.
+pub(crate) fn visualizer(node: &Node) -> Result<(Duration, bool), ParameterError> {
+    let rate: f64 = node.parameter("rate")?;
+    Ok((Duration::from_secs_f64(1.0 / rate), node.parameter("publish_tf")?))
+}

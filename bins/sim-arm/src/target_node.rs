@@ -1,0 +1,96 @@
+//! The node ball_initial_to_arm_target.
+
+use anyhow::Result;
+use rosless_arm::Planner;
+use rosless_graph::{Context, EventLoop, Node, Publisher, Qos};
+use rosless_wire::std_msgs::msg::{Float32, Float32MultiArray};
+
+use crate::{
+    BehaviourArgs,
+    run::{App, array},
+    settings,
+    verdict::Verdicts,
+};
+
+pub(crate) struct TargetNode {
+    node: Node,
+    planner: Planner,
+    reserve: Publisher<Float32>,
+    target: Publisher<Float32MultiArray>,
+    verdicts: Verdicts,
+}
+
+impl TargetNode {
+    pub(crate) fn new(
+        context: &Context,
+        event_loop: &EventLoop<App>,
+        behaviour: &BehaviourArgs,
+    ) -> Result<Self> {
+        let node = context.node("ball_initial_to_arm_target")?;
+        settings::declare_planner(&node, behaviour)?;
+        let config = settings::planner(&node)?;
+        event_loop.on_parameter_change(&node, |app, _| {
+            if let Some(target) = &mut app.target {
+                match settings::planner(&target.node) {
+                    Ok(config) => target.planner.config = config,
+                    Err(error) => log::error!(target: target.node.logger(), "{error}"),
+                }
+            }
+        });
+        event_loop.subscribe::<Float32MultiArray>(
+            &node,
+            "ball_initial_state",
+            Qos::default(),
+            |app, sample| {
+                let now = app.clock.now();
+                if let Some(target) = &mut app.target {
+                    target.throw(&sample.message.data, now);
+                }
+            },
+        )?;
+        // The second one hears arms that do not latch.
+        for qos in [Qos::latched(), Qos::default()] {
+            event_loop.subscribe::<Float32MultiArray>(&node, "arm_ang_angv", qos, |app, sample| {
+                let now = app.clock.now();
+                if let Some(target) = &mut app.target
+                    && let Err(reason) = target.planner.arm_state(&sample.message.data, now)
+                {
+                    log::warn!(target: target.node.logger(), "/arm_ang_angv ignored: {reason}");
+                }
+            })?;
+        }
+        log::info!(target: node.logger(), "planning catches, strategy {:?}", config.strategy);
+        Ok(Self {
+            planner: Planner::new(config),
+            reserve: node.publisher("hand_close_reserve", Qos::default())?,
+            target: node.publisher("target_arm_state", Qos::default())?,
+            verdicts: Verdicts::new(&node)?,
+            node,
+        })
+    }
+
+    pub(crate) fn node(&self) -> &Node {
+        &self.node
+    }
+
+    fn throw(&mut self, ball: &[f32], now: std::time::Duration) {
+        match self.planner.throw(ball, now) {
+            Ok(catch) => {
+                // In this order: the arm drops the closing time when it finds the target out of reach.
+                self.reserve.publish(&Float32 { data: catch.close_at as f32 });
+                self.target.publish(&array(&catch.target().to_array()));
+                let spare = catch.slack.map(|s| format!(", {s:.3} s to spare")).unwrap_or_default();
+                let [x, y, z]: [f64; 3] = catch.position.into();
+                log::info!(
+                    target: self.node.logger(),
+                    "catch at {:.3} s, ({x:.3}, {y:.3}, {z:.3}) m{spare}",
+                    catch.close_at,
+                );
+            }
+            Err(reason) => {
+                log::warn!(target: self.node.logger(), "throw let go: {reason}");
+                self.verdicts.not_attempted(&reason);
+            }
+        }
+    }
+}

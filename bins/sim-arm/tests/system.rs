@@ -1,0 +1,287 @@
+//! The arm's processes over DDS, with the test as launcher.
+
+mod common;
+
+use std::{process::Command, time::Duration};
+
+use common::{Probe, sim_arm, wall};
+use rosless_arm::{
+    JOINT_NAMES, Launcher, Limits, Strategy,
+    evaluate::{Setup, Simulation, Throw},
+};
+use rosless_tests::{Daemon, DomainLease, sibling_binary};
+
+fn throw(x: f64, z: f64, phi: f64, psi: f64, speed: f64) -> Throw {
+    Throw { launcher: Launcher { x, z, phi, psi }, speed }
+}
+
+fn reachable() -> Throw {
+    throw(0.0, -1.0, 0.0, 0.9, 4.0)
+}
+
+/// So fast that a busy machine's delays do not decide a verdict.
+const FAST: [&str; 8] =
+    ["--strategy", "best", "--ros-args", "-p", "max_velocity:=40.0", "-p", "max_acceleration:=800.0", "--"];
+
+fn fast_setup() -> Setup {
+    let mut setup = Setup::default();
+    setup.planner.strategy = Strategy::Best;
+    setup.arm.control = rosless_arm::Control::Timed;
+    let limits = Limits::uniform(4.0, 40.0, 800.0);
+    (setup.arm.robot.limits, setup.planner.robot.limits) = (limits, limits);
+    setup
+}
+
+/// Three processes, documented behaviour: the second of two equal throws is caught, and every topic says what it should.
+#[test]
+fn a_repeated_throw_is_caught() {
+    let domain = DomainLease::acquire();
+    let _arm = sim_arm(&domain, &["--nodes", "arm_controller"]);
+    let _target = sim_arm(&domain, &["--nodes", "ball_initial_to_arm_target"]);
+    let visualizer = sim_arm(&domain, &["--nodes", "visualizer"]);
+    let mut probe = Probe::new(&domain);
+    probe.wait_for_nodes(2);
+
+    let ball = probe.throw(&reachable());
+    let released = ball[0];
+    probe.until("target and closing time", |h| !h.targets.is_empty() && !h.reserves.is_empty());
+    let target = probe.heard.targets[0].clone();
+    assert_eq!(target.len(), 24);
+    let upright_at_apex = [0.0, 0.500899, -0.205022, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
+    for (got, want) in target.iter().zip(upright_at_apex) {
+        assert!((got - want).abs() < 1e-4, "{target:?}");
+    }
+    assert!(target[12..].iter().all(|v| *v == 0.0), "velocities are 0");
+    let close_at = probe.heard.reserves[0];
+    assert!((close_at - released - 0.319725).abs() < 1e-4);
+
+    probe.until("the hand closes and the throw is judged", |h| !h.verdicts.is_empty() && h.hands.len() == 1);
+    assert!(probe.heard.hands[0].close);
+    assert!((probe.heard.hands[0].time_stamp - close_at).abs() <= 1e-3);
+    probe.until("the hand opens again", |h| h.hands.len() == 2);
+    let open = &probe.heard.hands[1];
+    assert!(!open.close && (open.time_stamp - close_at - 3.0).abs() <= 1e-3);
+    probe.until_at_rest();
+
+    let verdict = probe.throw_and_judge(&reachable());
+    assert_eq!(verdict["caught"], true, "{verdict}");
+    visualizer.wait_for_line("ball catch : success", common::PATIENCE);
+    visualizer.wait_for_line("ball's relative position from hand :", common::PATIENCE);
+
+    // The fingers are closed and the ball stays where it was caught.
+    let seen = probe.heard.joint_samples;
+    probe.until("joint states after the catch", |h| h.joint_samples > seen + 1);
+    let ball_at = |p: &Probe| ["ball_x", "ball_y", "ball_z"].map(|n| p.joint(n).unwrap());
+    let (first, seen) = (ball_at(&probe), probe.heard.joint_samples);
+    assert!((first[1] - 0.5009).abs() < 0.05 && (first[2] + 0.205).abs() < 0.05, "{first:?}");
+    assert_eq!(probe.joint("hand_1"), Some(0.0));
+    probe.until("more joint states", |h| h.joint_samples > seen + 2);
+    assert_eq!(ball_at(&probe), first);
+}
+
+#[test]
+fn verdicts_equal_those_of_the_pure_simulation() {
+    let domain = DomainLease::acquire();
+    let _arm = sim_arm(&domain, &FAST);
+    let mut probe = Probe::new(&domain);
+    probe.wait_for_nodes(2);
+    let table = [
+        reachable(),
+        throw(0.0, -1.0, 0.0, 0.85, 4.4),
+        throw(0.1, -1.0, 0.0, 0.9, 4.2),
+        throw(-0.2, -1.2, 0.2, 0.9, 4.6),
+        // Out of reach at its highest point, not elsewhere.
+        throw(0.0, -2.0, 0.1, 0.6, 6.0),
+        throw(0.0, -4.0, 0.0, 0.35, 11.0),
+        // Out of reach all the way.
+        throw(0.0, -1.0, 0.0, 0.0, 5.0),
+        throw(2.0, -1.0, 0.0, 0.9, 4.0),
+        throw(0.0, -5.0, 0.0, 0.9, 4.0),
+    ];
+    let mut caught = 0;
+    for throw in table {
+        let mut simulation = Simulation::new(fast_setup());
+        simulation.wait(1.0);
+        let expected = simulation.throw(&throw).outcome.caught();
+        probe.move_arm([0.0; 6]);
+        let verdict = probe.throw_and_judge(&throw);
+        assert_eq!(verdict["caught"], expected, "{throw:?}: {verdict}");
+        assert_eq!(verdict["attempted"], expected, "{throw:?}: {verdict}");
+        caught += u32::from(expected);
+    }
+    assert_eq!(caught, 6, "the table must hold both kinds");
+}
+
+#[test]
+fn an_unreachable_throw_is_reported_and_the_hand_stays_open() {
+    let domain = DomainLease::acquire();
+    let arm = sim_arm(&domain, &[]);
+    let mut probe = Probe::new(&domain);
+    probe.wait_for_nodes(2);
+    let verdict = probe.throw_and_judge(&throw(0.0, -1.0, 0.0, 1.2, 3.4));
+    assert_eq!(verdict["attempted"], false);
+    assert!(verdict["reason"].as_str().unwrap().contains("too far"), "{verdict}");
+    arm.wait_for_line("/target_arm_state refused: unreachable target", common::PATIENCE);
+    // The instant passes.
+    let close_at = *probe.heard.reserves.last().unwrap();
+    let start = probe.arm_start();
+    probe.until("the closing time is over", |_| {
+        wall().saturating_sub(start) > Duration::from_secs_f32(close_at) + Duration::from_millis(300)
+    });
+    assert!(probe.heard.hands.is_empty(), "{:?}", probe.heard.hands);
+    // The missed ball falls on.
+    let before = probe.joint("ball_y").unwrap();
+    let seen = probe.heard.joint_samples;
+    probe.until("the ball falls", |h| h.joint_samples > seen + 1);
+    assert!(probe.joint("ball_y").unwrap() < before.max(-9.999));
+}
+
+#[test]
+fn a_second_throw_finds_the_hand_open() {
+    let domain = DomainLease::acquire();
+    let _arm = sim_arm(&domain, &FAST);
+    let mut probe = Probe::new(&domain);
+    probe.wait_for_nodes(2);
+    assert_eq!(probe.throw_and_judge(&reachable())["caught"], true);
+    probe.listen_for(Duration::from_millis(600));
+    assert_eq!(probe.throw_and_judge(&throw(0.0, -1.0, 0.0, 0.85, 4.4))["caught"], true);
+    let moves: Vec<bool> = probe.heard.hands.iter().map(|h| h.close).collect();
+    assert_eq!(moves, [true, false, true], "{:?}", probe.heard.hands);
+    let times: Vec<f32> = probe.heard.hands.iter().map(|h| h.time_stamp).collect();
+    assert!(times.is_sorted() && times[2] - times[0] < 3.0, "opened early: {times:?}");
+}
+
+#[test]
+fn a_late_visualizer_shows_the_scene_as_it_is() {
+    let domain = DomainLease::acquire();
+    let _arm = sim_arm(&domain, &["--nodes", "arm_controller"]);
+    let mut probe = Probe::new(&domain);
+    probe.wait_for_nodes(0);
+    probe.move_launcher([2.0, -3.0, 0.1, 0.2]);
+    probe.move_arm([0.5, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    let _visualizer = sim_arm(&domain, &["--nodes", "visualizer"]);
+    let near = |joints: &rosless_wire::sensor_msgs::msg::JointState, name: &str, want: f64| {
+        let index = joints.name.iter().position(|n| n == name).unwrap();
+        (joints.position[index] - want).abs() < 1e-3
+    };
+    probe.until("launcher, ball and arm are where they are", |h| {
+        h.joints.as_ref().is_some_and(|j| {
+            let launcher =
+                [("shooter_x", 2.0), ("shooter_z", -3.0), ("shooter_roll", 0.1), ("shooter_pitch", 0.2)];
+            let rest =
+                [("ball_x", 2.0), ("ball_y", 0.0), ("ball_z", -3.0), ("joint_1", 0.5), ("hand_1", 0.8)];
+            launcher.iter().chain(&rest).all(|(name, want)| near(j, name, *want))
+        })
+    });
+    let joints = probe.heard.joints.as_ref().unwrap();
+    assert_eq!(joints.name, JOINT_NAMES);
+    assert!(joints.velocity.is_empty() && joints.effort.is_empty());
+    // The ball follows the launcher until it is thrown.
+    probe.move_launcher([-1.0, -2.0, 0.0, 0.0]);
+    probe.until("the ball follows", |h| {
+        h.joints.as_ref().is_some_and(|j| near(j, "ball_x", -1.0) && near(j, "ball_z", -2.0))
+    });
+}
+
+#[test]
+fn a_killed_arm_comes_back_and_catches() {
+    let domain = DomainLease::acquire();
+    let arm = sim_arm(&domain, &[&["--nodes", "arm_controller"], &FAST[..]].concat());
+    let _others =
+        sim_arm(&domain, &[&["--nodes", "ball_initial_to_arm_target,visualizer"], &FAST[..]].concat());
+    let mut probe = Probe::new(&domain);
+    probe.wait_for_nodes(2);
+    assert_eq!(probe.throw_and_judge(&reachable())["caught"], true);
+    let first_start = probe.arm_start();
+    arm.signal("KILL");
+    drop(arm);
+    probe.heard.arm_states.clear();
+    let _arm = sim_arm(&domain, &[&["--nodes", "arm_controller"], &FAST[..]].concat());
+    probe.wait_for_nodes(2);
+    // The dead one may still be believed alive; its clock must not be used any more.
+    probe.until("the new arm's state", |h| h.arm_states.last().is_some_and(|s| s.iter().all(|v| *v == 0.0)));
+    let second_start = probe.arm_start();
+    assert!(second_start > first_start + Duration::from_millis(100), "{first_start:?} {second_start:?}");
+    probe.listen_for(Duration::from_millis(1500));
+    assert_eq!(probe.throw_and_judge(&reachable())["caught"], true);
+}
+
+#[test]
+fn the_arm_answers_and_obeys_joint_targets() {
+    let domain = DomainLease::acquire();
+    let arm = sim_arm(&domain, &["--nodes", "arm_controller"]);
+    let mut probe = Probe::new(&domain);
+    probe.wait_for_nodes(0);
+    let (array, hand) = probe.hand_state();
+    assert_eq!(array.len(), 24);
+    assert!((hand.position - rosless_arm::Vector3::new(0.0, 0.75, 0.0)).amax() < 1e-6);
+    assert_eq!(array[3..12], [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
+    let age = wall().saturating_sub(probe.arm_start());
+    assert!(age < Duration::from_secs(60), "the arm says it started {age:?} ago");
+
+    probe.heard.arm_states.clear();
+    probe.move_arm([0.5, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    let angles: Vec<f32> = probe.heard.arm_states.iter().map(|s| s[0]).collect();
+    assert!(angles.is_sorted() && angles.len() > 5, "monotone approach: {angles:?}");
+    let (_, hand) = probe.hand_state();
+    assert!((hand.position - rosless_arm::Vector3::new(0.0, 0.670428, 0.311627)).amax() < 1e-3);
+
+    probe.send_angles(&[10.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    arm.wait_for_line("/ang_debug refused: joint_1 would have to be at 10.0000 rad", common::PATIENCE);
+    probe.send_angles(&[0.1; 12]);
+    arm.wait_for_line("/ang_debug refused: a target with speeds", common::PATIENCE);
+    probe.send_angles(&[0.0; 3]);
+    arm.wait_for_line("3 values, at least 6", common::PATIENCE);
+    assert_eq!(probe.hand_state().1.position, hand.position, "nothing moved");
+}
+
+#[test]
+fn parameters_change_the_running_arm_and_bad_ones_are_refused() {
+    let domain = DomainLease::acquire();
+    let _arm = sim_arm(&domain, &FAST);
+    let mut probe = Probe::new(&domain);
+    probe.wait_for_nodes(2);
+    let refused = probe.set_parameter("control", common::text("warp"));
+    assert!(!refused.successful && refused.reason.contains("pd, timed"), "{refused:?}");
+    assert!(!probe.set_parameter("period", common::double(-1.0)).successful);
+    assert!(probe.set_parameter("hold", common::double(0.5)).successful);
+    assert_eq!(probe.throw_and_judge(&reachable())["caught"], true);
+    probe.until("the hand opens", |h| h.hands.len() == 2);
+    let [close, open] = &probe.heard.hands[..] else { panic!("{:?}", probe.heard.hands) };
+    assert!((open.time_stamp - close.time_stamp - 0.5).abs() <= 1e-3, "{close:?} {open:?}");
+}
+
+/// The whole system as people use it, with a launcher that is killed and started again in between.
+#[test]
+fn a_thrown_ball_is_caught_on_the_command_line() {
+    let domain = DomainLease::acquire();
+    let shooter = sibling_binary(env!("CARGO_BIN_EXE_sim-arm"), "shooter");
+    let shooter = |args: &[&str]| {
+        let mut command = Command::new(&shooter);
+        command.args(args).env("ROS_DOMAIN_ID", domain.id().to_string());
+        command.env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST");
+        command
+    };
+    let _arm = sim_arm(&domain, &FAST);
+    let launcher = Daemon::spawn(shooter(&["run"]));
+    let exit_code = |args: &[&str]| {
+        let output = shooter(&[args, &["--timeout", "30"]].concat()).output().unwrap();
+        let text =
+            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        (output.status.code(), text)
+    };
+    let (code, text) = exit_code(&["aim", "0", "-1", "0", "0.9"]);
+    assert_eq!(code, Some(0), "{text}");
+    let (code, text) = exit_code(&["fire", "4", "--verdict"]);
+    assert!(code == Some(0) && text.contains("caught"), "{text}");
+    launcher.signal("KILL");
+    drop(launcher);
+    let _launcher = Daemon::spawn(shooter(&["run"]));
+    let (code, text) = exit_code(&["aim", "5", "-1", "0", "0.9"]);
+    assert_eq!(code, Some(0), "{text}");
+    let (code, text) = exit_code(&["fire", "4", "--verdict"]);
+    assert!(
+        code == Some(3) && text.contains("not attempted (no point of the flight is within reach"),
+        "{text}"
+    );
+}

@@ -1,0 +1,305 @@
+//! Throws against the arm in simulated time: who catches what, when the hand closes, what is refused.
+
+use std::time::Duration;
+
+use nalgebra::Vector3;
+use rosless_arm::{
+    ArmConfig, ArmController, ArmInput, ArmOutput, Ball, Catch, Control, HandState, Joints, Launcher, Limits,
+    NoCatch, Planner, PlannerConfig, Refusal, Robot, Strategy, Unreachable,
+    evaluate::{Outcome, Setup, Simulation, Throw, evaluate},
+    planner::{Search, apex_catch},
+};
+
+fn seconds(s: f64) -> Duration {
+    Duration::from_secs_f64(s)
+}
+
+fn throw(x: f64, z: f64, phi: f64, psi: f64, speed: f64) -> Throw {
+    Throw { launcher: Launcher { x, z, phi, psi }, speed }
+}
+
+fn best() -> Setup {
+    let mut setup = Setup::default();
+    setup.planner.strategy = Strategy::Best;
+    setup.arm.control = Control::Timed;
+    setup
+}
+
+fn drain(arm: &mut ArmController) -> Vec<ArmOutput> {
+    std::iter::from_fn(|| arm.poll_output()).collect()
+}
+
+fn upright_at(x: f64, y: f64, z: f64) -> [f32; 24] {
+    HandState {
+        position: Vector3::new(x, y, z),
+        rotation: nalgebra::Matrix3::identity(),
+        velocity: Vector3::zeros(),
+        rotation_rate: nalgebra::Matrix3::zeros(),
+    }
+    .to_array()
+}
+
+/// Every instant the hand closed (true) or opened (false).
+fn hand_moves(outputs: &[ArmOutput]) -> Vec<(bool, f64)> {
+    let moves = outputs.iter().filter_map(|o| match o {
+        ArmOutput::Hand { closed, at } => Some((*closed, at.as_secs_f64())),
+        _ => None,
+    });
+    moves.collect()
+}
+
+const REACHABLE: [(f64, f64, f64, f64, f64); 5] = [
+    (0.0, -1.0, 0.0, 0.9, 4.0),
+    (0.0, -1.0, 0.0, 0.85, 4.4),
+    (0.1, -1.0, 0.0, 0.9, 4.2),
+    (0.0, -1.0, 0.1, 0.9, 4.4),
+    (-0.2, -1.2, 0.2, 0.9, 4.6),
+];
+
+#[test]
+fn a_repeated_throw_is_caught_with_documented_behaviour() {
+    for (x, z, phi, psi, speed) in REACHABLE {
+        let mut simulation = Simulation::new(Setup::default());
+        let throw = throw(x, z, phi, psi, speed);
+        simulation.throw(&throw);
+        simulation.wait(4.0);
+        let second = simulation.throw(&throw);
+        assert!(second.outcome.caught(), "{throw:?}: {:?}", second.outcome);
+    }
+}
+
+#[test]
+fn a_first_throw_is_caught_by_the_timed_move() {
+    for (x, z, phi, psi, speed) in REACHABLE {
+        let mut simulation = Simulation::new(best());
+        simulation.wait(1.0);
+        let record = simulation.throw(&throw(x, z, phi, psi, speed));
+        assert!(record.outcome.caught(), "{record:?}");
+        let error = (record.closed_at.unwrap() - record.plan.unwrap().close_at).abs();
+        assert!(error < 1e-3, "closed {error} s off");
+    }
+}
+
+#[test]
+fn unreachable_throws_are_refused_and_the_hand_stays_open() {
+    for (shot, is_reason) in [
+        (
+            throw(0.0, -1.0, 0.0, 1.2, 3.4),
+            (|u| matches!(u, Unreachable::TooFar { .. })) as fn(Unreachable) -> bool,
+        ),
+        (throw(0.0, -1.0, 0.0, 0.0, 5.0), |u| matches!(u, Unreachable::TooFar { .. })),
+        (throw(0.0, -2.0, 0.1, 0.6, 6.0), |u| matches!(u, Unreachable::TooFarAside { .. })),
+    ] {
+        let mut simulation = Simulation::new(Setup::default());
+        let record = simulation.throw(&shot);
+        assert!(
+            matches!(record.outcome, Outcome::Refused(Refusal::Unreachable(u)) if is_reason(u)),
+            "{record:?}"
+        );
+        simulation.wait(5.0);
+        assert!(!simulation.arm().closed());
+    }
+}
+
+#[test]
+fn best_catches_every_throw_that_can_be_caught() {
+    // ROSLESS_ARM_THROWS=2000 for the long run.
+    let throws = std::env::var("ROSLESS_ARM_THROWS").ok().and_then(|v| v.parse().ok()).unwrap_or(12);
+    let report = evaluate(&best(), throws, 11, Search::Exhaustive);
+    println!("{:?}", report.total);
+    assert!(report.total.feasible * 2 > throws, "{:?}", report.total);
+    assert_eq!(report.total.caught_of_feasible, report.total.feasible, "{:?}", report.total);
+    assert!(report.worst_close_error <= 1e-3);
+}
+
+#[test]
+fn best_prefers_the_highest_point() {
+    let mut planner = Planner::new(PlannerConfig { strategy: Strategy::Best, ..Default::default() });
+    let shot = throw(-0.2, -1.2, 0.2, 0.9, 4.6);
+    let ball = shot.launcher.release(shot.speed, 1.0);
+    let plan = planner.throw(&ball.to_array(), seconds(1.0)).unwrap();
+    assert_eq!(Catch { slack: None, ..plan }, apex_catch(&Ball::from_array(&ball.to_array()).unwrap()));
+}
+
+#[test]
+fn best_says_how_late_the_arm_would_be() {
+    let slow = Robot { limits: Limits::uniform(4.0, 1.0, 10.0), ..Default::default() };
+    let mut planner =
+        Planner::new(PlannerConfig { robot: slow, strategy: Strategy::Best, ..Default::default() });
+    let ball = throw(0.0, -1.0, 0.0, 0.9, 4.0).launcher.release(4.0, 1.0);
+    let reason = planner.throw(&ball.to_array(), seconds(1.0)).unwrap_err();
+    assert!(matches!(reason, NoCatch::TooLate { short } if short > 0.1), "{reason}");
+}
+
+#[test]
+fn the_target_is_upright_at_the_apex() {
+    let ball = throw(-0.2, -1.2, 0.2, 0.9, 4.6).launcher.release(4.6, 0.5);
+    let catch = apex_catch(&ball);
+    assert!((catch.close_at - 0.867684).abs() < 1e-6);
+    assert!((catch.position - Vector3::new(0.008873, 0.662439, -0.169599)).amax() < 1e-6);
+    let heading = (0.2f64.sin(), 0.2f64.cos());
+    assert!((catch.rotation.column(2) - Vector3::new(heading.0, 0.0, heading.1)).amax() < 1e-9);
+    assert!((catch.rotation.column(0) - Vector3::new(heading.1, 0.0, -heading.0)).amax() < 1e-9);
+}
+
+#[test]
+fn ten_days_of_uptime_do_not_cost_the_catch() {
+    let (x, z, phi, psi, speed) = REACHABLE[0];
+    let throw = throw(x, z, phi, psi, speed);
+    let mut simulation = Simulation::new(best());
+    simulation.wait(10.0 * 86400.0 + 0.1234);
+    let record = simulation.throw(&throw);
+    assert!(record.outcome.caught(), "{record:?}");
+}
+
+#[test]
+fn the_arm_reports_while_moving_and_rests_at_its_target() {
+    let mut arm = ArmController::new(ArmConfig::default());
+    drain(&mut arm);
+    arm.handle(ArmInput::Angles(&[0.5, 0.0, 0.0, 0.0, 0.0, 0.0]), seconds(1.0));
+    let mut angles = Vec::new();
+    let mut at = Vec::new();
+    while let Some(deadline) = arm.next_deadline() {
+        arm.advance(deadline);
+        for output in drain(&mut arm) {
+            if let ArmOutput::State(state) = output {
+                angles.push(state[0]);
+                at.push(deadline.as_secs_f64());
+            }
+        }
+    }
+    assert!(at.windows(2).all(|w| (w[1] - w[0] - 0.1).abs() < 1e-9), "every 0.1 s: {at:?}");
+    assert!(angles.is_sorted(), "monotone approach: {angles:?}");
+    let hand = arm.hand_state(seconds(60.0));
+    assert!((hand.position - Vector3::new(0.0, 0.670428665, 0.3116266)).amax() < 1e-6);
+    assert_eq!(hand.velocity, Vector3::zeros());
+}
+
+#[test]
+fn the_hand_closes_at_the_planned_instant_and_opens_after_three_seconds() {
+    let mut arm = ArmController::new(ArmConfig::default());
+    arm.handle(ArmInput::CloseAt(1.5), seconds(1.0));
+    // The process was late: nothing was done for half a second.
+    arm.advance(seconds(2.0));
+    arm.advance(seconds(10.0));
+    assert_eq!(hand_moves(&drain(&mut arm)), [(true, 1.5), (false, 4.5)]);
+}
+
+#[test]
+fn a_second_throw_opens_the_hand_in_time() {
+    let mut arm = ArmController::new(ArmConfig::default());
+    for release in [1.0, 2.0] {
+        arm.handle(ArmInput::CloseAt(release + 0.25), seconds(release as f64));
+        arm.handle(ArmInput::Target(&upright_at(0.0, 0.5, 0.2)), seconds(release as f64));
+    }
+    arm.advance(seconds(20.0));
+    assert_eq!(hand_moves(&drain(&mut arm)), [(true, 1.25), (false, 2.0), (true, 2.25), (false, 5.25)]);
+}
+
+#[test]
+fn an_unreachable_target_cancels_its_own_closing_only() {
+    let reachable = upright_at(0.0, 0.5, 0.2);
+    let unreachable = upright_at(0.0, 1.0, 0.0);
+    // In either order of arrival, the hand stays open.
+    for close_first in [true, false] {
+        let mut arm = ArmController::new(ArmConfig::default());
+        if close_first {
+            arm.handle(ArmInput::CloseAt(1.3), seconds(1.0));
+        }
+        arm.handle(ArmInput::Target(&unreachable), seconds(1.001));
+        if !close_first {
+            arm.handle(ArmInput::CloseAt(1.3), seconds(1.002));
+        }
+        arm.advance(seconds(5.0));
+        assert_eq!(hand_moves(&drain(&mut arm)), []);
+        // The next throw is not affected.
+        arm.handle(ArmInput::CloseAt(5.5), seconds(5.0));
+        arm.handle(ArmInput::Target(&reachable), seconds(5.0));
+        arm.advance(seconds(6.0));
+        assert_eq!(hand_moves(&drain(&mut arm)), [(true, 5.5)]);
+    }
+    // A reachable throw in the air is still caught.
+    let mut arm = ArmController::new(ArmConfig::default());
+    arm.handle(ArmInput::CloseAt(1.375), seconds(1.0));
+    arm.handle(ArmInput::Target(&reachable), seconds(1.0));
+    arm.handle(ArmInput::CloseAt(1.5), seconds(1.1));
+    arm.handle(ArmInput::Target(&unreachable), seconds(1.1));
+    arm.advance(seconds(2.0));
+    assert_eq!(hand_moves(&drain(&mut arm)), [(true, 1.375)]);
+}
+
+#[test]
+fn a_newer_throw_replaces_one_in_the_air_and_says_so() {
+    let mut arm = ArmController::new(ArmConfig::default());
+    for (close, z, now) in [(1.5, 0.2, 1.0), (1.75, -0.2, 1.25)] {
+        arm.handle(ArmInput::CloseAt(close), seconds(now));
+        arm.handle(ArmInput::Target(&upright_at(0.0, 0.5, z)), seconds(now));
+    }
+    arm.advance(seconds(2.0));
+    let outputs = drain(&mut arm);
+    assert!(outputs.contains(&ArmOutput::Superseded { close_at: seconds(1.5) }));
+    assert_eq!(hand_moves(&outputs), [(true, 1.75)]);
+    arm.advance(seconds(10.0));
+    assert!((arm.hand_state(seconds(10.0)).position - Vector3::new(0.0, 0.5, -0.2)).amax() < 1e-6);
+}
+
+#[test]
+fn a_closing_time_already_over_waits_for_its_target() {
+    let mut arm = ArmController::new(ArmConfig::default());
+    arm.handle(ArmInput::CloseAt(1.0), seconds(1.002));
+    arm.handle(ArmInput::Target(&upright_at(0.0, 0.0, -1.0)), seconds(1.004));
+    arm.advance(seconds(2.0));
+    assert_eq!(hand_moves(&drain(&mut arm)), [], "its target is out of reach");
+    arm.handle(ArmInput::CloseAt(2.0), seconds(2.0));
+    arm.advance(seconds(3.0));
+    assert_eq!(hand_moves(&drain(&mut arm)).len(), 1, "without any target it closes a little later");
+}
+
+#[test]
+fn bad_input_is_refused_with_a_reason_and_without_effect() {
+    let mut arm = ArmController::new(ArmConfig::default());
+    drain(&mut arm);
+    let mut moving = upright_at(0.0, 0.5, 0.2);
+    moving[12] = 1.0;
+    let nan = [f32::NAN; 24];
+    let inputs = [
+        ArmInput::Target(&nan),
+        ArmInput::Target(&[0.0; 12]),
+        ArmInput::Target(&moving),
+        ArmInput::Angles(&[0.0; 5]),
+        ArmInput::Angles(&[10.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+        ArmInput::Angles(&[0.1; 12]),
+        ArmInput::CloseAt(f32::NAN),
+        ArmInput::CloseAt(-1.0),
+        ArmInput::CloseAt(5000.0),
+    ];
+    for input in inputs {
+        // A refused target also swallows the next closing time, so that each input stands alone.
+        let mut arm = arm.clone();
+        arm.handle(input, seconds(100.0));
+        let outputs = drain(&mut arm);
+        assert!(matches!(outputs[..], [ArmOutput::Refused(_)]), "{input:?}: {outputs:?}");
+        assert_eq!(arm.next_deadline(), None, "{input:?}");
+    }
+    arm.handle(
+        ArmInput::Angles(&[0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]),
+        seconds(101.0),
+    );
+    assert!(arm.next_deadline().is_some(), "twelve values with zero speeds are fine");
+}
+
+#[test]
+fn a_throw_while_moving_starts_from_the_motion() {
+    for control in [Control::Pd, Control::Timed] {
+        let mut arm = ArmController::new(ArmConfig { control, ..Default::default() });
+        arm.handle(ArmInput::Angles(&[2.0, 0.0, 0.0, 0.0, 0.0, 0.0]), seconds(0.0));
+        arm.advance(seconds(0.15));
+        let before = arm.state_at(seconds(0.15));
+        assert!(before.1.amax() > 1.0);
+        arm.handle(ArmInput::Angles(&[-1.0, 0.0, 0.0, 0.0, 0.0, 0.0]), seconds(0.15));
+        let after = arm.state_at(seconds(0.15));
+        assert!((after.0 - before.0).amax() < 1e-12 && (after.1 - before.1).amax() < 1e-12);
+        arm.advance(seconds(20.0));
+        assert!((arm.state_at(seconds(20.0)).0 - Joints::new(-1.0, 0.0, 0.0, 0.0, 0.0, 0.0)).amax() < 1e-9);
+    }
+}
