@@ -1,0 +1,450 @@
+//! What the robot would do with a program: simulated in no time, drawn as SVG.
+
+use std::{fmt::Write, time::Duration};
+
+use rosless_motion::{Event, ExecutionState, Output};
+use serde_json::{Value, json};
+
+use crate::{client::kind_name, program::Program, settings::Settings};
+
+/// Simulated cycle.
+const CYCLE: Duration = Duration::from_millis(2);
+/// A program that takes longer than this is not a drawing.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+/// Points in the drawing; more are not seen.
+const POINTS: usize = 1500;
+
+/// The robot at one time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    pub time: f64,
+    pub hand: [f64; 3],
+    /// m/s.
+    pub hand_speed: f64,
+    /// The fastest joint, rad/s.
+    pub joint_speed: f64,
+}
+
+/// One move and when it happened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Span {
+    pub kind: &'static str,
+    pub start: f64,
+    pub end: f64,
+    /// It began before the one before it was at its target.
+    pub blended: bool,
+}
+
+/// A simulated program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plot {
+    pub samples: Vec<Sample>,
+    pub moves: Vec<Span>,
+    /// Why the robot did not do all of it.
+    pub problem: Option<String>,
+}
+
+impl Plot {
+    /// Runs the program from the settings' initial joints.
+    ///
+    /// # Errors
+    /// When the settings make no controller.
+    pub fn simulate(program: &Program, settings: &Settings) -> Result<Self, String> {
+        let messages = program.messages();
+        let settings = Settings { queue_size: messages.len() as i64, ..settings.clone() };
+        let mut controller = settings.controller()?;
+        let mut now = Duration::ZERO;
+        controller.activate(now);
+        controller.update(now);
+        let hand_at = |controller: &rosless_motion::QueueController<rosless_motion::SimulatedRobot>, now| {
+            let joints = controller.hardware().joints(now);
+            let hand = controller.hardware().robot().forward(&joints.position).translation.vector;
+            ([hand.x, hand.y, hand.z], joints.velocity.amax())
+        };
+        let mut plot = Self { samples: Vec::new(), moves: Vec::new(), problem: None };
+        for message in &messages {
+            controller.reference(message, now);
+        }
+        // The ids of moves are their places among the messages.
+        let mut place = vec![None; messages.len()];
+        let mut before = hand_at(&controller, now).0;
+        loop {
+            while let Some(output) = controller.poll_output() {
+                if let Output::Event(event) = output {
+                    plot.hear(&event, now.as_secs_f64(), &mut place, &messages);
+                }
+            }
+            let (hand, joint_speed) = hand_at(&controller, now);
+            let way = (0..3).map(|i| (hand[i] - before[i]).powi(2)).sum::<f64>().sqrt();
+            plot.samples.push(Sample {
+                time: now.as_secs_f64(),
+                hand,
+                hand_speed: way / CYCLE.as_secs_f64(),
+                joint_speed,
+            });
+            before = hand;
+            if !controller.is_busy() || controller.state() == ExecutionState::Error {
+                return Ok(plot);
+            }
+            if now >= LONGEST {
+                plot.problem.get_or_insert_with(|| format!("not over after {LONGEST:?}"));
+                return Ok(plot);
+            }
+            now += CYCLE;
+            controller.update(now);
+        }
+    }
+
+    fn hear(
+        &mut self,
+        event: &Event,
+        time: f64,
+        place: &mut [Option<usize>],
+        messages: &[rosless_motion::RawPrimitive],
+    ) {
+        let mut begin = |id: u64, blended| {
+            let Some(slot) = usize::try_from(id).ok().and_then(|id| place.get_mut(id)) else { return };
+            *slot = Some(self.moves.len());
+            let kind = kind_name(messages[id as usize].kind);
+            self.moves.push(Span { kind, start: time, end: time, blended });
+        };
+        match event {
+            Event::Started { id } => begin(*id, false),
+            Event::Blended { next, .. } => begin(*next, true),
+            Event::Finished { id } => {
+                if let Some(Some(index)) = usize::try_from(*id).ok().and_then(|id| place.get(id)) {
+                    self.moves[*index].end = time;
+                }
+            }
+            Event::Refused { reason } => {
+                self.problem.get_or_insert_with(|| format!("refused: {reason}"));
+            }
+            Event::Failed { id, reason } => {
+                self.problem
+                    .get_or_insert_with(|| format!("message {} cannot be executed: {reason}", id + 1));
+            }
+            _ => {}
+        }
+    }
+
+    fn duration(&self) -> f64 {
+        self.samples.last().map_or(0.0, |last| last.time)
+    }
+
+    fn length(&self) -> f64 {
+        self.samples.iter().map(|sample| sample.hand_speed * CYCLE.as_secs_f64()).sum()
+    }
+
+    fn fastest(&self) -> f64 {
+        self.samples.iter().map(|sample| sample.hand_speed).fold(0.0, f64::max)
+    }
+
+    /// The moves as a table.
+    pub fn summary(&self) -> String {
+        let mut text = String::from("move  kind  start s    end s\n");
+        for (i, span) in self.moves.iter().enumerate() {
+            let blended = if span.blended { "  blended" } else { "" };
+            let _ = writeln!(
+                text,
+                "{:>4}  {:<4} {:>8.3} {:>8.3}{blended}",
+                i + 1,
+                span.kind,
+                span.start,
+                span.end
+            );
+        }
+        let _ = write!(
+            text,
+            "{:.3} m in {:.3} s, at most {:.3} m/s",
+            self.length(),
+            self.duration(),
+            self.fastest()
+        );
+        text
+    }
+
+    pub fn summary_json(&self) -> Value {
+        let span = |span: &Span| json!({"kind": span.kind, "start": span.start, "end": span.end, "blended": span.blended});
+        json!({
+            "moves": self.moves.iter().map(span).collect::<Vec<_>>(),
+            "seconds": self.duration(),
+            "metres": self.length(),
+            "fastest": self.fastest(),
+        })
+    }
+
+    /// The drawing: the hand's path from the front and from above, and the speeds over time.
+    pub fn svg(&self, title: &str) -> String {
+        let mut svg = Svg::new(title);
+        let every = self.samples.len().div_ceil(POINTS).max(1);
+        let last = self.samples.len().saturating_sub(1);
+        let shown: Vec<&Sample> = self
+            .samples
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| i % every == 0 || *i == last)
+            .map(|(_, s)| s)
+            .collect();
+        let views = [("from the front", "x", "y", [0, 1]), ("from above", "x", "z", [0, 2])];
+        for (i, (name, across, up, axes)) in views.into_iter().enumerate() {
+            self.draw_path(&mut svg, &shown, (name, across, up), axes, 40.0 + 450.0 * i as f64);
+        }
+        self.draw_speeds(&mut svg, &shown);
+        svg.finish()
+    }
+
+    fn draw_path(
+        &self,
+        svg: &mut Svg,
+        shown: &[&Sample],
+        (name, across, up): (&str, &str, &str),
+        [a, b]: [usize; 2],
+        left: f64,
+    ) {
+        const SIZE: f64 = 370.0;
+        const TOP: f64 = 70.0;
+        let bounds = |axis: usize| {
+            let fold = |(low, high): (f64, f64), s: &&Sample| (low.min(s.hand[axis]), high.max(s.hand[axis]));
+            shown.iter().fold((f64::INFINITY, f64::NEG_INFINITY), fold)
+        };
+        let ((low_a, high_a), (low_b, high_b)) = (bounds(a), bounds(b));
+        let extent = (high_a - low_a).max(high_b - low_b).max(0.02) * 1.15;
+        let (middle_a, middle_b) = ((low_a + high_a) / 2.0, (low_b + high_b) / 2.0);
+        let point = |hand: &[f64; 3]| {
+            let x = left + SIZE / 2.0 + (hand[a] - middle_a) / extent * SIZE;
+            let y = TOP + SIZE / 2.0 - (hand[b] - middle_b) / extent * SIZE;
+            (x, y)
+        };
+        svg.frame(left, TOP, SIZE, SIZE);
+        svg.text(left, TOP - 10.0, "start", &format!("path of the hand {name}"));
+        let grid = nice_step(extent / 4.0);
+        let (from_a, from_b) = (middle_a - extent / 2.0, middle_b - extent / 2.0);
+        for value in ticks(from_a, extent, grid) {
+            let x = left + (value - from_a) / extent * SIZE;
+            svg.line((x, TOP), (x, TOP + SIZE), "grid");
+            svg.text(x, TOP + SIZE + 16.0, "middle", &label(value, grid));
+        }
+        for value in ticks(from_b, extent, grid) {
+            let y = TOP + SIZE - (value - from_b) / extent * SIZE;
+            svg.line((left, y), (left + SIZE, y), "grid");
+            svg.text(left - 5.0, y + 4.0, "end", &label(value, grid));
+        }
+        svg.text(left + SIZE, TOP + SIZE + 32.0, "end", &format!("{across}, m"));
+        svg.text(left + 6.0, TOP + 16.0, "start", &format!("{up}, m"));
+        for (i, span) in self.moves.iter().enumerate() {
+            // Each move's colour holds until the next one begins, so a blend has the colour of where it goes.
+            let end = self.moves.get(i + 1).map_or(f64::INFINITY, |next| next.start);
+            let part = shown.iter().filter(|s| s.time >= span.start - 0.02 && s.time <= end + 0.02);
+            svg.polyline(part.map(|s| point(&s.hand)), colour(i));
+        }
+        for (class, sample) in [("begin", shown.first()), ("finish", shown.last())] {
+            if let Some(sample) = sample {
+                svg.dot(point(&sample.hand), class);
+            }
+        }
+    }
+
+    fn draw_speeds(&self, svg: &mut Svg, shown: &[&Sample]) {
+        const LEFT: f64 = 40.0;
+        const WIDTH: f64 = 820.0;
+        const TOP: f64 = 520.0;
+        const HEIGHT: f64 = 200.0;
+        let duration = self.duration().max(1e-3);
+        let fastest_joint = shown.iter().map(|s| s.joint_speed).fold(0.0, f64::max);
+        let at = |time: f64| LEFT + time / duration * WIDTH;
+        for (i, span) in self.moves.iter().enumerate() {
+            let (start, end) = (at(span.start), at(span.end));
+            svg.band(start, TOP, end - start, HEIGHT, colour(i));
+            if end - start > 28.0 {
+                svg.text(
+                    (start + end) / 2.0,
+                    TOP + HEIGHT - 6.0,
+                    "middle",
+                    &format!("{} {}", i + 1, span.kind),
+                );
+            }
+        }
+        svg.frame(LEFT, TOP, WIDTH, HEIGHT);
+        svg.text(
+            LEFT,
+            TOP - 10.0,
+            "start",
+            &format!(
+                "speed: hand in m/s (up to {:.2}); dashed: fastest joint (up to {fastest_joint:.2} rad/s)",
+                self.fastest(),
+            ),
+        );
+        let step = nice_step(duration / 8.0);
+        for value in ticks(0.0, duration, step) {
+            svg.line((at(value), TOP), (at(value), TOP + HEIGHT), "grid");
+            svg.text(at(value), TOP + HEIGHT + 16.0, "middle", &label(value, step));
+        }
+        svg.text(LEFT + WIDTH, TOP + HEIGHT + 32.0, "end", "time, s");
+        let top = self.fastest().max(1e-3) * 1.1;
+        let step = nice_step(top / 4.0);
+        for value in ticks(0.0, top, step) {
+            let y = TOP + HEIGHT - value / top * HEIGHT;
+            svg.line((LEFT, y), (LEFT + WIDTH, y), "grid");
+            svg.text(LEFT - 5.0, y + 4.0, "end", &label(value, step));
+        }
+        // The joints have a scale of their own: both curves are as high as the drawing.
+        let joint_top = fastest_joint.max(1e-3) * 1.1;
+        svg.dashed(shown.iter().map(|s| (at(s.time), TOP + HEIGHT - s.joint_speed / joint_top * HEIGHT)));
+        svg.polyline(
+            shown.iter().map(|s| (at(s.time), TOP + HEIGHT - s.hand_speed / top * HEIGHT)),
+            "#1b1f24",
+        );
+    }
+}
+
+/// 1, 2 or 5 times a power of ten, at least `step`.
+fn nice_step(step: f64) -> f64 {
+    let power = 10f64.powf(step.max(1e-9).log10().floor());
+    [1.0, 2.0, 5.0, 10.0].into_iter().map(|n| n * power).find(|nice| *nice >= step).unwrap_or(10.0 * power)
+}
+
+fn ticks(from: f64, extent: f64, step: f64) -> impl Iterator<Item = f64> {
+    let first = (from / step).ceil();
+    (0..100)
+        .map(move |i| (first + f64::from(i)) * step)
+        .take_while(move |value| *value <= from + extent + 1e-9)
+}
+
+fn label(value: f64, step: f64) -> String {
+    let digits = (-step.log10().floor()).clamp(0.0, 6.0) as usize;
+    // Rounding must not leave a minus before a zero.
+    format!("{:.digits$}", if value.abs() < step / 2.0 { 0.0 } else { value })
+}
+
+fn colour(index: usize) -> &'static str {
+    const COLOURS: [&str; 6] = ["#2f6fdb", "#d9822b", "#2e9e5b", "#b8399e", "#0f9bb0", "#a8631f"];
+    COLOURS[index % COLOURS.len()]
+}
+
+struct Svg(String);
+
+impl Svg {
+    fn new(title: &str) -> Self {
+        let mut svg = Self(String::from(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 900 780\" font-family=\"sans-serif\" font-size=\"12\">\n\
+             <style>.grid{stroke:#e3e6ea}.frame{fill:none;stroke:#9aa3ad}.begin{fill:#fff;stroke:#1b1f24;stroke-width:2}\
+             .finish{fill:#1b1f24}text{fill:#3a424b}</style>\n\
+             <rect width=\"900\" height=\"780\" fill=\"#fff\"/>\n",
+        ));
+        let title: String = title.chars().take(100).collect();
+        let _ = writeln!(svg.0, "<text x=\"40\" y=\"30\" font-size=\"17\">{}</text>", escape(&title));
+        svg
+    }
+
+    fn frame(&mut self, x: f64, y: f64, width: f64, height: f64) {
+        let _ = writeln!(
+            self.0,
+            "<rect class=\"frame\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>"
+        );
+    }
+
+    fn band(&mut self, x: f64, y: f64, width: f64, height: f64, colour: &str) {
+        let _ = writeln!(
+            self.0,
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{colour}\" opacity=\"0.13\"/>"
+        );
+    }
+
+    fn line(&mut self, from: (f64, f64), to: (f64, f64), class: &str) {
+        let ((x1, y1), (x2, y2)) = (from, to);
+        let _ = writeln!(
+            self.0,
+            "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>"
+        );
+    }
+
+    fn text(&mut self, x: f64, y: f64, anchor: &str, text: &str) {
+        let _ = writeln!(
+            self.0,
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
+            escape(text)
+        );
+    }
+
+    fn points(&mut self, points: impl Iterator<Item = (f64, f64)>, style: &str) {
+        self.0.push_str("<polyline fill=\"none\" points=\"");
+        for (x, y) in points {
+            let _ = write!(self.0, "{x:.1},{y:.1} ");
+        }
+        let _ = writeln!(self.0, "\" {style}/>");
+    }
+
+    fn polyline(&mut self, points: impl Iterator<Item = (f64, f64)>, colour: &str) {
+        self.points(points, &format!("stroke=\"{colour}\" stroke-width=\"2\" stroke-linejoin=\"round\""));
+    }
+
+    fn dashed(&mut self, points: impl Iterator<Item = (f64, f64)>) {
+        self.points(points, "stroke=\"#7b8590\" stroke-dasharray=\"5 4\"");
+    }
+
+    fn dot(&mut self, (x, y): (f64, f64), class: &str) {
+        let _ = writeln!(self.0, "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"5\"/>");
+    }
+
+    fn finish(mut self) -> String {
+        self.0.push_str("</svg>\n");
+        self.0
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(yaml: &str) -> Program {
+        Program::parse(yaml).unwrap()
+    }
+
+    const BLENDED: &str = "- sequence:
+    - {ptp: [-0.2, 0, 1.4, 0, 0.6, 0], velocity: 1, acceleration: 5, blend_radius: 0.02}
+    - {ptp: [-0.6, 0.3, 1.4, 0, 0.6, 0], velocity: 1, acceleration: 5}";
+    const SINGLES: &str = "
+- {ptp: [-0.2, 0, 1.4, 0, 0.6, 0], velocity: 1, acceleration: 5}
+- {ptp: [-0.6, 0.3, 1.4, 0, 0.6, 0], velocity: 1, acceleration: 5}";
+
+    #[test]
+    fn a_blended_sequence_is_faster_and_does_not_stop_between_its_moves() {
+        let simulate = |yaml| Plot::simulate(&program(yaml), &Settings::default()).unwrap();
+        let (blended, singles) = (simulate(BLENDED), simulate(SINGLES));
+        assert_eq!((blended.moves.len(), singles.moves.len()), (2, 2));
+        assert!(blended.moves[1].blended && !singles.moves[1].blended);
+        assert!(blended.duration() < singles.duration());
+        let slowest = |plot: &Plot| {
+            let (from, to) = (0.1, plot.duration() - 0.1);
+            let inner = plot.samples.iter().filter(|s| (from..to).contains(&s.time));
+            inner.map(|s| s.joint_speed).fold(f64::INFINITY, f64::min)
+        };
+        assert!(slowest(&blended) > 0.05, "{}", slowest(&blended));
+        assert!(slowest(&singles) < 0.05, "{}", slowest(&singles));
+    }
+
+    #[test]
+    fn the_drawing_is_whole_and_the_title_cannot_break_it() {
+        let svg = Plot::simulate(&program(BLENDED), &Settings::default()).unwrap().svg("<a> & b");
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+        assert!(svg.contains("&lt;a&gt; &amp; b") && svg.contains("1 PTP") && !svg.contains("NaN"));
+        assert!(svg.len() < 200_000, "{} bytes", svg.len());
+    }
+
+    #[test]
+    fn what_the_robot_cannot_do_is_said() {
+        let yaml = "- {lin: {position: [9, 0, 0], orientation: [0, 0, 0, 1]}, velocity: 1, acceleration: 1}";
+        let problem = Plot::simulate(&program(yaml), &Settings::default()).unwrap().problem.unwrap();
+        assert!(problem.contains("message 1 cannot be executed"), "{problem}");
+    }
+
+    #[test]
+    fn ticks_are_round_numbers() {
+        assert_eq!(nice_step(0.13), 0.2);
+        assert_eq!(ticks(-0.25, 0.5, 0.2).map(|v| label(v, 0.2)).collect::<Vec<_>>(), ["-0.2", "0.0", "0.2"]);
+    }
+}

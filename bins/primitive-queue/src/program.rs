@@ -1,0 +1,219 @@
+//! A YAML file of moves, written by people.
+//!
+//! ```yaml
+//! - ptp: [0.0, -1.2, 1.0, 0.0, 0.5, 0.0]     # six joint angles, rad
+//!   velocity: 1.0                            # rad/s
+//!   acceleration: 3.0                        # rad/s²
+//! - lin: {position: [0.3, 0.4, 0.1], orientation: [0, 0, 0, 1]}   # metres; quaternion x, y, z, w
+//!   velocity: 0.2                            # m/s
+//!   acceleration: 1.0
+//! - sequence:                                # one blended motion
+//!     - {ptp: […], move_time: 2.0, blend_radius: 0.02}
+//!     - {circ: {via: {…}, goal: {…}}, velocity: 0.2, acceleration: 1.0}
+//! ```
+
+use rosless_motion::{Frames, RawPose, RawPrimitive, check, primitive::code};
+use serde::Deserialize;
+
+/// The primitives of a file, in order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Program(pub Vec<Step>);
+
+/// What stands at the top level of a file.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    Single(RawPrimitive),
+    Sequence(Vec<RawPrimitive>),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    ptp: Option<Vec<f64>>,
+    lin: Option<Pose>,
+    circ: Option<Arc>,
+    sequence: Option<Vec<Entry>>,
+    velocity: Option<f64>,
+    acceleration: Option<f64>,
+    move_time: Option<f64>,
+    blend_radius: Option<f64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pose {
+    position: [f64; 3],
+    orientation: [f64; 4],
+    #[serde(default)]
+    frame: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Arc {
+    via: Pose,
+    goal: Pose,
+}
+
+impl From<Pose> for RawPose {
+    fn from(pose: Pose) -> Self {
+        Self { frame_id: pose.frame, position: pose.position, orientation: pose.orientation }
+    }
+}
+
+impl Entry {
+    fn into_step(self, place: &str) -> Result<Step, String> {
+        let has_figures =
+            [self.velocity, self.acceleration, self.move_time, self.blend_radius].iter().any(Option::is_some);
+        match self.sequence {
+            Some(entries)
+                if self.ptp.is_none() && self.lin.is_none() && self.circ.is_none() && !has_figures =>
+            {
+                let place_of = |i: usize| format!("{place}, move {} of the sequence", i + 1);
+                let moves = entries.into_iter().enumerate().map(|(i, entry)| match entry.sequence {
+                    None => entry.into_move(&place_of(i)),
+                    Some(_) => Err(format!("{}: a sequence inside a sequence", place_of(i))),
+                });
+                let moves = moves.collect::<Result<Vec<_>, _>>()?;
+                if moves.is_empty() {
+                    Err(format!("{place}: the sequence is empty"))
+                } else {
+                    Ok(Step::Sequence(moves))
+                }
+            }
+            Some(_) => Err(format!("{place}: a sequence has its figures in its moves")),
+            None => self.into_move(place).map(Step::Single),
+        }
+    }
+
+    fn into_move(self, place: &str) -> Result<RawPrimitive, String> {
+        let (kind, joint_positions, poses) = match (self.ptp, self.lin, self.circ) {
+            (Some(joints), None, None) => (code::LINEAR_JOINT, joints, vec![]),
+            (None, Some(goal), None) => (code::LINEAR_CARTESIAN, vec![], vec![goal.into()]),
+            (None, None, Some(arc)) => {
+                (code::CIRCULAR_CARTESIAN, vec![], vec![arc.goal.into(), arc.via.into()])
+            }
+            _ => return Err(format!("{place}: give exactly one of ptp, lin, circ and sequence")),
+        };
+        let figures =
+            [("velocity", self.velocity), ("acceleration", self.acceleration), ("move_time", self.move_time)];
+        let raw = RawPrimitive {
+            kind,
+            blend_radius: self.blend_radius.unwrap_or(0.0),
+            arguments: figures
+                .into_iter()
+                .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+                .collect(),
+            poses,
+            joint_positions,
+        };
+        // A controller would refuse it as well, but only after the moves before it. Which frames it knows is its own matter.
+        let mut anywhere = raw.clone();
+        anywhere.poses.iter_mut().for_each(|pose| pose.frame_id.clear());
+        check(&anywhere, &Frames::default()).map_err(|reason| format!("{place}: {reason}"))?;
+        Ok(raw)
+    }
+}
+
+impl Program {
+    /// Reads a file's text. The error says which move is wrong and why.
+    pub fn parse(yaml: &str) -> Result<Self, String> {
+        let entries: Vec<Entry> = serde_yaml_ng::from_str(yaml).map_err(|error| error.to_string())?;
+        if entries.is_empty() {
+            return Err("the file has no moves".into());
+        }
+        let steps =
+            entries.into_iter().enumerate().map(|(i, entry)| entry.into_step(&format!("step {}", i + 1)));
+        steps.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// As the reference topic wants it: sequences between their markers.
+    pub fn messages(&self) -> Vec<RawPrimitive> {
+        let marker = |kind| RawPrimitive { kind, ..RawPrimitive::default() };
+        let mut messages = Vec::new();
+        for step in &self.0 {
+            match step {
+                Step::Single(one) => messages.push(one.clone()),
+                Step::Sequence(moves) => {
+                    messages.push(marker(code::MOTION_SEQUENCE_START));
+                    messages.extend(moves.iter().cloned());
+                    messages.push(marker(code::MOTION_SEQUENCE_END));
+                }
+            }
+        }
+        messages
+    }
+
+    /// As an action wants it: moves only, one blended motion.
+    pub fn moves(&self) -> Vec<RawPrimitive> {
+        let moves = |step: &Step| match step {
+            Step::Single(one) => vec![one.clone()],
+            Step::Sequence(moves) => moves.clone(),
+        };
+        self.0.iter().flat_map(moves).collect()
+    }
+
+    /// Places in the queue that the longest sequence needs.
+    pub fn longest(&self) -> usize {
+        let length = |step: &Step| match step {
+            Step::Single(_) => 1,
+            // The end marker always fits.
+            Step::Sequence(moves) => moves.len() + 1,
+        };
+        self.0.iter().map(length).max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(yaml: &str) -> Result<Program, String> {
+        Program::parse(yaml)
+    }
+
+    #[test]
+    fn a_file_becomes_messages_in_order() {
+        let program = parse(
+            "- ptp: [0, 0, 0, 0, 0, 0]\n  velocity: 1\n  acceleration: 2\n\
+             - sequence:\n  - {lin: {position: [0.1, 0.2, 0.3], orientation: [0, 0, 0, 1]}, move_time: 2, blend_radius: 0.01}\n  - circ:\n      via: {position: [1, 0, 0], orientation: [0, 0, 0, 1]}\n      goal: {position: [0, 1, 0], orientation: [0, 0, 0, 1], frame: base}\n    velocity: 0.1\n    acceleration: 1\n",
+        )
+        .unwrap();
+        let messages = program.messages();
+        assert_eq!(messages.iter().map(|m| m.kind).collect::<Vec<_>>(), [0, 100, 50, 51, 101]);
+        assert_eq!(messages[3].poses[0].position, [0.0, 1.0, 0.0], "the goal comes first, then via");
+        assert_eq!(messages[2].arguments, [("move_time".to_owned(), 2.0)]);
+        assert_eq!((program.moves().len(), program.longest()), (3, 3));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        let table = [
+            ("[]", "no moves"),
+            ("- {velocity: 1, acceleration: 1}", "step 1: give exactly one of ptp"),
+            (
+                "- {ptp: [0, 0, 0, 0, 0, 0], lin: {position: [0, 0, 0], orientation: [0, 0, 0, 1]}}",
+                "step 1: give exactly one",
+            ),
+            (
+                "- {ptp: [0, 0], velocity: 1, acceleration: 1}",
+                "step 1: PTP needs exactly 6 joint_positions, got 2",
+            ),
+            ("- {ptp: [0, 0, 0, 0, 0, 0]}", "step 1: timing is missing"),
+            (
+                "- sequence: [{ptp: [0, 0, 0, 0, 0, 0], move_time: -1}]",
+                "step 1, move 1 of the sequence: move_time is -1",
+            ),
+            ("- sequence: []", "step 1: the sequence is empty"),
+            ("- sequence: [{sequence: []}]", "a sequence inside a sequence"),
+            ("- {sequence: [], velocity: 1}", "figures in its moves"),
+            ("- {pttp: [0]}", "unknown field `pttp`"),
+            ("- {lin: {position: [0, 0], orientation: [0, 0, 0, 1]}}", "invalid length 2"),
+            ("ptp", "expected a sequence"),
+        ];
+        for (yaml, expected) in table {
+            let reason = parse(yaml).map(drop).expect_err(expected);
+            assert!(reason.contains(expected), "{reason:?} should contain {expected:?}");
+        }
+    }
+}

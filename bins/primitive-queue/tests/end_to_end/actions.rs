@@ -1,0 +1,172 @@
+//! Both actions: results, feedback, rejection, cancelling, aborting, and clients that die.
+
+use primitive_queue::messages::{to_control, to_industrial};
+use rosless_graph::action::{ActionClient, GoalId, GoalState, GoalUpdate};
+use rosless_motion::RawPrimitive;
+use rosless_tests::Daemon;
+use rosless_wire::{
+    Action,
+    control_msgs::{
+        action::{ExecuteMotionPrimitiveSequence, ExecuteMotionPrimitiveSequenceGoal},
+        msg::MotionPrimitiveSequence,
+    },
+    industrial_robot_motion_interfaces::{
+        action::{ExecuteMotion, ExecuteMotionGoal},
+        msg::MotionSequence,
+    },
+};
+use std::{cell::RefCell, rc::Rc};
+
+use crate::rig::{NODE, PATIENCE, Rig, Seen, blended, command, lin, long_ptp, ptp, unreachable};
+
+type Updates<A> = Rc<RefCell<Vec<GoalUpdate<A>>>>;
+
+struct Goal<A: Action> {
+    id: GoalId,
+    updates: Updates<A>,
+}
+
+impl<A: Action> Goal<A> {
+    fn ended(&self) -> Option<(GoalState, A::Result)> {
+        self.updates.borrow().iter().find_map(|update| match update {
+            GoalUpdate::Ended(state, result) => Some((*state, result.clone())),
+            GoalUpdate::Failed(error) => panic!("the server does not answer: {error}"),
+            _ => None,
+        })
+    }
+
+    fn has(&self, wanted: impl Fn(&GoalUpdate<A>) -> bool) -> bool {
+        self.updates.borrow().iter().any(wanted)
+    }
+}
+
+fn client<A: Action>(rig: &mut Rig, name: &str) -> ActionClient<A, Seen> {
+    let client = rig.events.action_client::<A>(&rig.node, &format!("{NODE}/{name}")).unwrap();
+    rig.wait("the action server is there", |_| client.is_ready());
+    client
+}
+
+fn offer<A: Action>(client: &ActionClient<A, Seen>, goal: A::Goal) -> Goal<A> {
+    let updates = Updates::<A>::default();
+    let heard = updates.clone();
+    let id = client.send_goal(goal, PATIENCE, PATIENCE, move |_, update| heard.borrow_mut().push(update));
+    Goal { id, updates }
+}
+
+fn control(moves: &[RawPrimitive]) -> ExecuteMotionPrimitiveSequenceGoal {
+    let motions = moves.iter().map(to_control).collect();
+    ExecuteMotionPrimitiveSequenceGoal { trajectory: MotionPrimitiveSequence { motions } }
+}
+
+/// A PTP with the code that a signed and an unsigned byte both have room for.
+fn joint_move(by: f64) -> RawPrimitive {
+    RawPrimitive { kind: 0, ..ptp(by) }
+}
+
+#[test]
+fn goals_of_both_actions_succeed_with_feedback() {
+    let mut rig = Rig::new(&[]);
+    let moves = [blended(joint_move(0.2), 0.01), blended(lin([0.0, 0.02, 0.0]), 0.005), joint_move(0.0)];
+
+    let new = client::<ExecuteMotionPrimitiveSequence>(&mut rig, "motion_sequence");
+    let goal = offer(&new, control(&moves));
+    rig.wait("it ends", |_| goal.ended().is_some());
+    let (state, result) = goal.ended().unwrap();
+    assert_eq!(
+        (state, result.error_code, result.error_string.as_str()),
+        (GoalState::Succeeded, 0, "Motion primitives executed successfully")
+    );
+    let indices: Vec<u8> = goal
+        .updates
+        .borrow()
+        .iter()
+        .filter_map(|update| match update {
+            GoalUpdate::Feedback(feedback) => Some(feedback.current_primitive_index),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(indices, [0, 1, 2]);
+
+    let old = client::<ExecuteMotion>(&mut rig, "execute_motion");
+    let trajectory = MotionSequence { motions: vec![to_industrial(&ptp(0.1))] };
+    let goal = offer(&old, ExecuteMotionGoal { trajectory });
+    rig.wait("it ends", |_| goal.ended().is_some());
+    let (state, result) = goal.ended().unwrap();
+    assert_eq!((state, result.error_code), (GoalState::Succeeded, 0));
+    assert_eq!(rig.seen.count("goal_succeeded"), 2);
+}
+
+#[test]
+fn one_goal_at_a_time_and_every_rejection_has_its_reason() {
+    let mut rig = Rig::new(&[]);
+    let client = client::<ExecuteMotionPrimitiveSequence>(&mut rig, "motion_sequence");
+    let first = offer(&client, control(&[RawPrimitive { kind: 0, ..long_ptp() }]));
+    rig.wait("it moves", |_| first.has(|update| matches!(update, GoalUpdate::Feedback(_))));
+    let bad_goals = [
+        vec![joint_move(0.1)],
+        vec![],
+        vec![RawPrimitive { joint_positions: vec![0.0; 5], ..joint_move(0.1) }],
+    ];
+    for moves in &bad_goals {
+        let goal = offer(&client, control(moves));
+        rig.wait("it is rejected", |_| goal.has(|update| *update == GoalUpdate::Rejected));
+    }
+    rig.until("the reasons are told", |seen| seen.count("goal_rejected") == 3);
+    assert_eq!(rig.seen.reasons("goal_rejected"), ["an action goal is being executed"; 3]);
+
+    // The topic is locked as well while a goal has the robot.
+    rig.send(&ptp(0.3));
+    rig.until("it is refused", |seen| seen.count("refused") == 1);
+    assert_eq!(rig.seen.reasons("refused"), ["an action goal is being executed"]);
+
+    client.cancel(first.id, PATIENCE, |_, answer| assert_eq!(answer.unwrap().goals_canceling.len(), 1));
+    rig.wait("it is canceled", |_| first.ended().is_some());
+    assert_eq!(first.ended().unwrap().0, GoalState::Canceled);
+    rig.until("the robot is ready again", |seen| seen.state_is("IDLE"));
+    assert!(rig.seen.states.contains(&5), "it stood in between: {:?}", rig.seen.states);
+
+    for (moves, reason) in
+        bad_goals[1..].iter().zip(["the sequence is empty", "primitive 0: PTP needs exactly 6"])
+    {
+        let goal = offer(&client, control(moves));
+        rig.wait("it is rejected", |_| goal.has(|update| *update == GoalUpdate::Rejected));
+        rig.until("the reason is told", |seen| {
+            seen.reasons("goal_rejected").last().is_some_and(|told| told.starts_with(reason))
+        });
+    }
+    let next = offer(&client, control(&bad_goals[0]));
+    rig.wait("the next goal works", |_| next.ended().is_some());
+    assert_eq!(next.ended().unwrap().0, GoalState::Succeeded);
+}
+
+#[test]
+fn a_goal_the_robot_cannot_do_is_aborted_with_the_reason() {
+    let mut rig = Rig::new(&[]);
+    let client = client::<ExecuteMotionPrimitiveSequence>(&mut rig, "motion_sequence");
+    let goal = offer(&client, control(&[joint_move(0.1), unreachable()]));
+    rig.wait("it ends", |_| goal.ended().is_some());
+    let (state, result) = goal.ended().unwrap();
+    assert_eq!((state, result.error_code), (GoalState::Aborted, -1));
+    assert!(result.error_string.contains("cannot be reached"), "{}", result.error_string);
+    assert_eq!(rig.seen.count("started"), 0, "a sequence that cannot be done does not begin");
+    rig.until("the robot recovers by itself", |seen| seen.state_is("IDLE"));
+    let next = offer(&client, control(&[joint_move(0.1)]));
+    rig.wait("the next goal works", |_| next.ended().is_some());
+    assert_eq!(next.ended().unwrap().0, GoalState::Succeeded);
+}
+
+#[test]
+fn a_client_that_dies_does_not_lock_the_controller() {
+    let mut rig = Rig::new(&[]);
+    let file = std::env::temp_dir().join(format!("primitive-queue-{}.yaml", std::process::id()));
+    std::fs::write(&file, "- {ptp: [-0.2, 0, 1.4, 0, 0.6, 0], move_time: 2}").unwrap();
+    let path = file.to_str().unwrap();
+    let mut doomed = Daemon::spawn(command(&rig.lease, &["send", "--action", path]));
+    rig.until("its goal moves the robot", |seen| seen.count("started") == 1);
+    doomed.signal("KILL");
+    doomed.wait(PATIENCE);
+    rig.until("the goal goes on to its end", |seen| seen.count("goal_succeeded") == 1);
+    let again = rig.cli(&["send", "--action", path]);
+    assert!(again.status.success(), "{again:?}");
+    std::fs::remove_file(file).unwrap();
+}

@@ -1,0 +1,93 @@
+//! The command line: what it prints and the exit codes scripts rely on.
+
+use std::process::Output;
+
+use rosless_tests::{Daemon, DomainLease};
+
+use crate::rig::{PATIENCE, Rig, command, long_ptp};
+
+fn example(name: &str) -> String {
+    format!("{}/examples/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
+}
+
+#[test]
+fn a_file_is_sent_executed_and_told() {
+    let rig = Rig::new(&["joint_velocity_limit:=6.0", "joint_acceleration_limit:=60.0"]);
+    let sent = rig.cli(&["send", &example("square.yaml")]);
+    assert_eq!(sent.status.code(), Some(0), "{}", text(&sent));
+    assert!(text(&sent).contains("6 primitives executed"), "{}", text(&sent));
+    // Longer than the queue of 10: it is streamed.
+    let sent = rig.cli(&["--json", "send", &example("original.yaml")]);
+    assert_eq!(sent.status.code(), Some(0), "{}", text(&sent));
+    let last: serde_json::Value = serde_json::from_str(text(&sent).lines().last().unwrap()).unwrap();
+    assert_eq!(last["executed"], 14);
+}
+
+#[test]
+fn stop_and_reset_return_when_it_is_so() {
+    let mut rig = Rig::new(&[]);
+    rig.send(&long_ptp());
+    rig.until("it moves", |seen| seen.count("started") == 1);
+    let stopped = rig.cli(&["stop"]);
+    assert_eq!(stopped.status.code(), Some(0), "{}", text(&stopped));
+    let state = rig.cli(&["state", "--json"]);
+    let status: serde_json::Value = serde_json::from_slice(&state.stdout).unwrap();
+    assert_eq!((&status["state"], &status["depth"]), (&"STOPPED".into(), &0.into()));
+    let refused = rig.cli(&["send", &example("demo.yaml")]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused).contains("primitive 1 was refused: the robot is stopped"), "{}", text(&refused));
+    let reset = rig.cli(&["reset"]);
+    assert_eq!(reset.status.code(), Some(0), "{}", text(&reset));
+    assert!(text(&rig.cli(&["state"])).contains("IDLE"));
+}
+
+#[test]
+fn watch_shows_the_life_of_a_primitive() {
+    let mut rig = Rig::new(&[]);
+    let watch = Daemon::spawn(command(&rig.lease, &["watch"]));
+    watch.wait_for_line("IDLE", PATIENCE);
+    rig.send(&crate::rig::ptp(0.1));
+    for line in ["accepted     0", "started      0", "finished     0"] {
+        watch.wait_for_line(line, PATIENCE);
+    }
+    rig.until("it is over", |seen| seen.count("finished") == 1);
+}
+
+#[test]
+fn without_a_controller_commands_say_what_to_do() {
+    let lease = DomainLease::acquire();
+    for name in ["state", "stop", "reset", "inspect", "watch"] {
+        let output = command(&lease, &[name, "--timeout", "0.3"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(3), "{name}");
+        assert!(text(&output).contains("start one with 'primitive-queue run'"), "{}", text(&output));
+    }
+}
+
+#[test]
+fn wrong_usage_and_wrong_files_are_told_before_anything_moves() {
+    let lease = DomainLease::acquire();
+    for (arguments, expected) in [
+        (vec!["fly"], "unrecognized subcommand"),
+        (vec!["send", "/nowhere.yaml"], "/nowhere.yaml: No such file"),
+        (vec!["plot", "/dev/null"], "/dev/null: "),
+        (vec!["state", "--timeout", "0"], "must be between"),
+    ] {
+        let output = command(&lease, &arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output));
+        assert!(text(&output).contains(expected), "{}", text(&output));
+    }
+}
+
+#[test]
+fn every_example_can_be_drawn() {
+    let lease = DomainLease::acquire();
+    for name in ["demo.yaml", "square.yaml", "original.yaml"] {
+        let output = command(&lease, &["plot", &example(name)]).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        assert!(output.stdout.starts_with(b"<svg ") && output.stdout.ends_with(b"</svg>\n"));
+    }
+}

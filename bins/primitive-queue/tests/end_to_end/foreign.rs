@@ -1,0 +1,46 @@
+//! Commands from other vendors' DDS, as a ROS 2 node would send them.
+
+use primitive_queue::messages::to_industrial;
+use rosless_motion::primitive::code;
+use rosless_tests::Vendor;
+use rosless_wire::{Message, cdr, industrial_robot_motion_interfaces::msg::MotionPrimitive};
+
+use crate::rig::{Rig, helper, ptp};
+
+const TOPIC: &str = "rt/motion_primitive_controller/reference";
+const TYPE: &str = "industrial_robot_motion_interfaces::msg::dds_::MotionPrimitive_";
+
+fn served(vendor: Vendor) {
+    let mut rig = Rig::new(&[]);
+    let Some(mut peer) = vendor.start(rig.lease.id()) else { return };
+    let user_data = format!("typehash={};", MotionPrimitive::TYPE_HASH);
+    let command = cdr::to_payload(&to_industrial(&ptp(0.1)));
+    let knock = cdr::to_payload(&to_industrial(&helper(code::RESET_STOP)));
+
+    peer.writer("reliable", TOPIC, TYPE, "reliable,volatile,10", user_data.as_bytes());
+    peer.wait_matched("reliable", 2);
+    (0..3).for_each(|_| peer.write("reliable", &command));
+    rig.until("three commands are executed", |seen| seen.count("finished") == 3);
+    assert_eq!(rig.seen.sequence_numbers("accepted"), [1, 2, 3]);
+
+    peer.writer("hasty", TOPIC, TYPE, "best_effort,volatile,10", user_data.as_bytes());
+    peer.wait_matched("hasty", 1);
+    // What best effort sends before it is known is lost: knock until it is heard.
+    rig.wait("the controller knows the publisher", |rig| {
+        peer.write("hasty", &knock);
+        rig.seen.count("obeyed") > 0
+    });
+    peer.write("hasty", &command);
+    rig.until("its command is executed once", |seen| seen.count("finished") == 4);
+    assert_eq!(rig.seen.count("accepted"), 4);
+}
+
+#[test]
+fn cyclone_publishers_are_served() {
+    served(Vendor::Cyclone);
+}
+
+#[test]
+fn fast_dds_publishers_are_served() {
+    served(Vendor::FastDds);
+}

@@ -1,0 +1,42 @@
+//! The control cycle allocates nothing while it only moves the robot.
+
+use std::time::Duration;
+
+use rosless_arm::Joints;
+use rosless_motion::{Config, MotionLimits, QueueController, RawPrimitive, SimulatedRobot};
+
+#[test]
+fn cycles_that_only_move_do_not_allocate() {
+    let home = Joints::new(-0.6, 0.0, 1.4, 0.0, 0.6, 0.0);
+    let robot = SimulatedRobot::new(rosless_arm::Robot::default(), MotionLimits::default(), home);
+    let mut controller = QueueController::new(Config::default(), robot).expect("queue has room");
+    controller.activate(Duration::ZERO);
+    let (mut now, mut sent, mut quiet) = (Duration::ZERO, 0, 0);
+    while sent < 50 {
+        now += Duration::from_millis(2);
+        while controller.queue_depth() < 4 {
+            sent += 1;
+            let by = if sent % 2 == 0 { 0.2 } else { -0.2 };
+            let raw = RawPrimitive {
+                blend_radius: 0.01,
+                arguments: vec![("velocity".into(), 2.0), ("acceleration".into(), 12.0)],
+                joint_positions: (home + Joints::repeat(by)).as_slice().to_vec(),
+                ..RawPrimitive::default()
+            };
+            controller.reference(&raw, now);
+            while controller.poll_output().is_some() {}
+        }
+        let commands = controller.commands();
+        let counted = allocation_counter::measure(|| {
+            controller.update(now);
+            std::hint::black_box(controller.hardware().joints(now));
+        });
+        let told = std::iter::from_fn(|| controller.poll_output()).count();
+        // Planning a primitive and telling of it may allocate: once per primitive, not per cycle.
+        if told == 0 && controller.commands() == commands {
+            quiet += 1;
+            assert_eq!(counted.count_total, 0, "in cycle at {now:?}");
+        }
+    }
+    assert!(quiet > 1000, "only {quiet} cycles were quiet");
+}

@@ -1,0 +1,559 @@
+//! The queue with a simulated robot behind it, driven in simulated time.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use proptest::prelude::*;
+use rosless_arm::{Joints, Limits, Robot};
+use rosless_motion::{
+    Config, Event, ExecutionState, GoalOutcome, Hardware, MotionLimits, Output, QueueController, RawPose,
+    RawPrimitive, Refusal, SimulatedRobot, primitive::code,
+};
+
+const CYCLE: Duration = Duration::from_millis(4);
+const GOAL: [u8; 16] = [7; 16];
+const ACCELERATION: f64 = 15.0;
+
+fn ready() -> Joints {
+    Joints::new(-0.6, 0.0, 1.4, 0.0, 0.6, 0.0)
+}
+
+fn robot() -> Robot {
+    Robot { limits: Limits::uniform(4.0, 3.0, ACCELERATION), ..Default::default() }
+}
+
+struct Bench {
+    controller: QueueController<SimulatedRobot>,
+    now: Duration,
+    seen: Vec<Output>,
+}
+
+impl Bench {
+    fn new(config: Config) -> Self {
+        let robot = SimulatedRobot::new(robot(), MotionLimits::default(), ready());
+        let mut controller = QueueController::new(config, robot).expect("queue has room");
+        controller.activate(Duration::ZERO);
+        let mut bench = Self { controller, now: Duration::ZERO, seen: Vec::new() };
+        bench.step();
+        bench
+    }
+
+    fn send(&mut self, raw: &RawPrimitive) -> Vec<Output> {
+        let before = self.seen.len();
+        self.controller.reference(raw, self.now);
+        self.drain();
+        self.seen[before..].to_vec()
+    }
+
+    fn step(&mut self) {
+        self.now += CYCLE;
+        self.controller.update(self.now);
+        self.drain();
+    }
+
+    fn drain(&mut self) {
+        self.seen.extend(std::iter::from_fn(|| self.controller.poll_output()));
+    }
+
+    fn steps(&mut self, count: usize) {
+        (0..count).for_each(|_| self.step());
+    }
+
+    #[track_caller]
+    fn run_until(&mut self, what: &str, done: impl Fn(&Self) -> bool) {
+        for _ in 0..50_000 {
+            if done(self) {
+                return;
+            }
+            self.step();
+        }
+        panic!("never {what}; state {:?}, outputs {:?}", self.controller.state(), self.seen);
+    }
+
+    fn idle(&self) -> bool {
+        self.controller.queue_depth() == 0
+            && !matches!(self.controller.state(), ExecutionState::Executing | ExecutionState::Stopping)
+    }
+
+    fn events(&self) -> impl Iterator<Item = &Event> {
+        self.seen.iter().filter_map(|output| match output {
+            Output::Event(event) => Some(event),
+            _ => None,
+        })
+    }
+
+    fn started(&self) -> Vec<u64> {
+        self.events()
+            .filter_map(|event| match event {
+                Event::Started { id } => Some(*id),
+                Event::Blended { next, .. } => Some(*next),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn refusals(&self) -> Vec<String> {
+        let reason = |event: &Event| match event {
+            Event::Refused { reason } => Some(reason.to_string()),
+            _ => None,
+        };
+        self.events().filter_map(reason).collect()
+    }
+
+    fn joints(&self) -> Joints {
+        self.controller.hardware().joints(self.now).position
+    }
+}
+
+fn helper(kind: i16) -> RawPrimitive {
+    RawPrimitive { kind, ..Default::default() }
+}
+
+fn timing() -> Vec<(String, f64)> {
+    vec![("velocity".into(), 1.0), ("acceleration".into(), 5.0)]
+}
+
+fn ptp(by: f64) -> RawPrimitive {
+    let target = ready() + Joints::new(by, by / 2.0, -by, 0.0, by / 3.0, 0.0);
+    RawPrimitive {
+        kind: code::LINEAR_JOINT_FIRST_GENERATION,
+        arguments: timing(),
+        joint_positions: target.as_slice().to_vec(),
+        ..Default::default()
+    }
+}
+
+fn hand(by: [f64; 3]) -> RawPose {
+    let pose = robot().forward(&ready());
+    let (t, q) = (pose.translation.vector, pose.rotation.coords);
+    RawPose {
+        frame_id: "base".into(),
+        position: [t.x + by[0], t.y + by[1], t.z + by[2]],
+        orientation: [q.x, q.y, q.z, q.w],
+    }
+}
+
+fn lin(by: [f64; 3]) -> RawPrimitive {
+    RawPrimitive {
+        kind: code::LINEAR_CARTESIAN,
+        arguments: slow(),
+        poses: vec![hand(by)],
+        ..Default::default()
+    }
+}
+
+fn slow() -> Vec<(String, f64)> {
+    vec![("velocity".into(), 0.2), ("acceleration".into(), 1.0)]
+}
+
+fn circ(goal: [f64; 3], via: [f64; 3]) -> RawPrimitive {
+    RawPrimitive {
+        kind: code::CIRCULAR_CARTESIAN,
+        arguments: slow(),
+        poses: vec![hand(goal), hand(via)],
+        ..Default::default()
+    }
+}
+
+fn blended(raw: RawPrimitive, radius: f64) -> RawPrimitive {
+    RawPrimitive { blend_radius: radius, ..raw }
+}
+
+/// The published example: 5 singles, a sequence of 5, a sequence of 2, 2 singles, with their markers 18 messages.
+fn example() -> Vec<RawPrimitive> {
+    let five = |radius: f64| {
+        vec![
+            blended(ptp(0.2), radius),
+            blended(ptp(0.0), radius),
+            blended(lin([0.05, 0.0, 0.0]), radius),
+            blended(lin([0.05, 0.05, 0.0]), radius),
+            circ([0.0, 0.05, 0.0], [0.025, 0.075, 0.0]),
+        ]
+    };
+    let start = helper(code::MOTION_SEQUENCE_START);
+    let end = helper(code::MOTION_SEQUENCE_END);
+    let mut all = five(0.0);
+    all.push(start.clone());
+    all.extend(five(0.01));
+    all.push(end.clone());
+    all.extend([start, blended(ptp(0.1), 0.01), ptp(-0.1), end, ptp(0.2), ptp(0.0)]);
+    all
+}
+
+#[test]
+fn a_burst_of_18_messages_is_executed_in_order() {
+    let mut bench = Bench::new(Config { queue_size: 20, ..Default::default() });
+    let messages = example();
+    assert_eq!(messages.len(), 18);
+    for raw in &messages {
+        bench.send(raw);
+    }
+    bench.run_until("done", Bench::idle);
+    assert_eq!(bench.refusals(), [""; 0]);
+    let moves: Vec<u64> =
+        messages.iter().zip(0..).filter(|(raw, _)| raw.kind < 66).map(|(_, id)| id).collect();
+    assert_eq!(bench.started(), moves);
+    let finished: Vec<_> = bench.events().filter(|e| matches!(e, Event::Finished { .. })).collect();
+    assert_eq!(finished.len(), moves.len());
+    assert_eq!(bench.controller.state(), ExecutionState::Success);
+    // Only inside the sequences did it blend: 4 and 1 inner corners.
+    assert_eq!(bench.events().filter(|e| matches!(e, Event::Blended { .. })).count(), 5);
+}
+
+#[test]
+fn the_eleventh_waiting_primitive_is_refused_by_name() {
+    let mut bench = Bench::new(Config::default());
+    bench.send(&ptp(1.0));
+    bench.send(&ptp(0.9));
+    bench.steps(3);
+    assert_eq!(bench.controller.queue_depth(), 0, "the robot has two: one moving, one to look ahead to");
+    for i in 0..11 {
+        bench.send(&ptp(0.01 * f64::from(i)));
+    }
+    assert_eq!(bench.refusals(), ["the queue is full (10 primitives)"]);
+    bench.run_until("done", Bench::idle);
+    assert_eq!(bench.started().len(), 12);
+}
+
+#[test]
+fn stop_clears_everything_and_commands_are_refused_until_reset() {
+    let mut bench = Bench::new(Config::default());
+    for by in [1.0, 0.5, 0.2, 0.1] {
+        bench.send(&ptp(by));
+    }
+    bench.steps(20);
+    bench.send(&helper(code::STOP_MOTION));
+    assert_eq!(bench.controller.queue_depth(), 0);
+    bench.run_until("stopped", |b| b.controller.state() == ExecutionState::Stopped);
+    let rest = bench.joints();
+    bench.send(&ptp(0.3));
+    assert_eq!(bench.refusals(), [Refusal::Stopped.to_string()]);
+    bench.steps(100);
+    assert_eq!(bench.joints(), rest, "nothing follows");
+    assert_eq!(bench.started(), [0]);
+    bench.send(&helper(code::RESET_STOP));
+    bench.send(&ptp(0.3));
+    bench.run_until("done", |b| b.controller.state() == ExecutionState::Success);
+}
+
+#[test]
+fn stop_while_idle_is_harmless_and_reset_may_come_before_standstill() {
+    let mut bench = Bench::new(Config::default());
+    bench.send(&helper(code::STOP_MOTION));
+    bench.send(&helper(code::RESET_STOP));
+    bench.steps(2);
+    assert_eq!(bench.controller.state(), ExecutionState::Idle);
+    bench.send(&ptp(1.0));
+    bench.steps(50);
+    bench.send(&helper(code::STOP_MOTION));
+    bench.send(&helper(code::RESET_STOP));
+    bench.run_until("idle again", |b| b.controller.state() == ExecutionState::Idle);
+    bench.send(&ptp(0.0));
+    bench.run_until("done", |b| b.controller.state() == ExecutionState::Success);
+    assert_eq!(bench.refusals(), [""; 0]);
+}
+
+#[test]
+fn odd_orders_of_markers_have_a_defined_result() {
+    let mut bench = Bench::new(Config { sequence_timeout: Duration::from_secs(1), ..Default::default() });
+    let (start, end) = (helper(code::MOTION_SEQUENCE_START), helper(code::MOTION_SEQUENCE_END));
+    bench.send(&end);
+    assert_eq!(bench.refusals().last().unwrap(), &Refusal::NoSequence.to_string());
+    bench.send(&start);
+    bench.send(&end);
+    assert_eq!(bench.refusals().last().unwrap(), &Refusal::EmptySequence.to_string());
+    bench.send(&start);
+    bench.send(&start);
+    assert_eq!(bench.refusals().last().unwrap(), &Refusal::SequenceOpen.to_string());
+    bench.send(&ptp(0.2));
+    bench.send(&end);
+    bench.run_until("the sequence is done despite the second start", |b| {
+        b.controller.state() == ExecutionState::Success
+    });
+    // A hole in a sequence makes it another motion than the one wanted.
+    bench.send(&start);
+    bench.send(&ptp(0.1));
+    bench.send(&RawPrimitive { joint_positions: vec![], ..ptp(0.1) });
+    bench.send(&end);
+    bench.send(&start);
+    bench.send(&blended(ptp(0.1), 0.01));
+    bench.send(&end);
+    assert_eq!(bench.refusals().last().unwrap(), &Refusal::LastBlend(0.01).to_string());
+    bench.send(&start);
+    bench.send(&ptp(0.1));
+    let before = bench.started().len();
+    bench.steps(300);
+    assert_eq!(bench.controller.queue_depth(), 0, "the open sequence was given up");
+    let abandoned = bench
+        .events()
+        .any(|e| matches!(e, Event::Discarded { reason, .. } if reason.contains("not closed in time")));
+    assert!(abandoned);
+    assert_eq!(bench.started().len(), before, "nothing of it moved");
+}
+
+#[test]
+fn error_locks_the_queue_until_stop_and_reset() {
+    let mut bench = Bench::new(Config::default());
+    bench.send(&lin([3.0, 0.0, 0.0]));
+    bench.send(&ptp(0.1));
+    bench.run_until("error", |b| b.controller.state() == ExecutionState::Error);
+    bench.send(&ptp(0.1));
+    assert_eq!(bench.refusals(), [Refusal::RobotError.to_string()]);
+    bench.send(&helper(code::STOP_MOTION));
+    bench.run_until("stopped", |b| b.controller.state() == ExecutionState::Stopped);
+    bench.send(&helper(code::RESET_STOP));
+    bench.send(&ptp(0.1));
+    bench.run_until("done", |b| b.controller.state() == ExecutionState::Success);
+}
+
+#[test]
+fn every_primitive_ends_once_also_when_the_robot_fails() {
+    let mut bench = Bench::new(Config::default());
+    for raw in [helper(code::MOTION_SEQUENCE_START), ptp(0.1), lin([3.0, 0.0, 0.0]), ptp(0.0)] {
+        bench.send(&raw);
+    }
+    bench.send(&helper(code::MOTION_SEQUENCE_END));
+    bench.send(&ptp(0.2));
+    bench.run_until("error", |b| b.controller.state() == ExecutionState::Error);
+    bench.send(&helper(code::STOP_MOTION));
+    bench.run_until("stopped", |b| b.controller.state() == ExecutionState::Stopped);
+    let mut ends = BTreeMap::<u64, Vec<&str>>::new();
+    for event in bench.events() {
+        match event {
+            Event::Finished { id } => ends.entry(*id).or_default().push("finished"),
+            Event::Failed { id, .. } => ends.entry(*id).or_default().push("failed"),
+            Event::Discarded { id, .. } => ends.entry(*id).or_default().push("discarded"),
+            _ => {}
+        }
+    }
+    let expected = [(1, "discarded"), (2, "failed"), (3, "discarded"), (5, "discarded")];
+    assert_eq!(ends, expected.into_iter().map(|(id, end)| (id, vec![end])).collect());
+}
+
+#[test]
+fn deactivation_stops_and_forgets() {
+    let mut bench = Bench::new(Config::default());
+    bench.send(&ptp(1.0));
+    bench.send(&ptp(0.0));
+    bench.steps(20);
+    bench.controller.deactivate(bench.now);
+    bench.run_until("stopped", |b| b.controller.state() == ExecutionState::Stopped);
+    bench.send(&ptp(0.1));
+    assert_eq!(bench.refusals(), [Refusal::NotActive.to_string()]);
+    bench.controller.activate(bench.now);
+    let rest = bench.joints();
+    bench.steps(200);
+    assert_eq!(bench.joints(), rest, "nothing of before is executed");
+    bench.send(&ptp(0.1));
+    bench.run_until("done", |b| b.controller.state() == ExecutionState::Success);
+}
+
+fn outcome(bench: &Bench) -> Option<&GoalOutcome> {
+    bench.seen.iter().rev().find_map(|output| match output {
+        Output::GoalDone { goal: GOAL, outcome } => Some(outcome),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_goal_gives_feedback_and_succeeds() {
+    let mut bench = Bench::new(Config::default());
+    let goal = [blended(ptp(0.2), 0.01), blended(lin([0.02, 0.0, 0.0]), 0.005), ptp(0.0)];
+    bench.controller.offer_goal(GOAL, &goal).unwrap();
+    assert_eq!(bench.controller.offer_goal([1; 16], &goal), Err(Refusal::GoalActive));
+    bench.send(&ptp(0.1));
+    assert_eq!(bench.refusals(), [Refusal::GoalActive.to_string()]);
+    bench.run_until("goal done", |b| outcome(b).is_some());
+    assert_eq!(outcome(&bench), Some(&GoalOutcome::Succeeded));
+    let indices: Vec<_> = bench
+        .seen
+        .iter()
+        .filter_map(|o| if let Output::Feedback { index, .. } = o { Some(*index) } else { None })
+        .collect();
+    assert_eq!(indices, [0, 1, 2]);
+}
+
+#[test]
+fn goals_are_rejected_for_the_listed_reasons() {
+    let mut bench = Bench::new(Config { goal_size: 3, ..Default::default() });
+    let refused = |bench: &mut Bench, goal: &[RawPrimitive]| {
+        bench.controller.offer_goal(GOAL, goal).unwrap_err().to_string()
+    };
+    assert_eq!(refused(&mut bench, &[]), "the sequence is empty");
+    assert!(
+        refused(&mut bench, &[ptp(0.1), RawPrimitive { kind: 7, ..ptp(0.1) }])
+            .starts_with("primitive 1: unknown motion type 7")
+    );
+    assert!(refused(&mut bench, &[helper(code::STOP_MOTION)]).contains("helper type 66"));
+    assert!(refused(&mut bench, &vec![ptp(0.1); 4]).contains("more than a goal may have"));
+    bench.controller.deactivate(bench.now);
+    assert_eq!(refused(&mut bench, &[ptp(0.1)]), Refusal::NotActive.to_string());
+}
+
+#[test]
+fn cancel_stops_and_the_next_goal_is_welcome() {
+    let mut bench = Bench::new(Config::default());
+    bench.controller.offer_goal(GOAL, &[ptp(1.0), ptp(0.0)]).unwrap();
+    bench.steps(40);
+    assert!(!bench.controller.cancel_goal([9; 16], bench.now), "not that goal");
+    assert!(bench.controller.cancel_goal(GOAL, bench.now));
+    bench.run_until("canceled", |b| outcome(b).is_some());
+    assert_eq!(outcome(&bench), Some(&GoalOutcome::Canceled));
+    bench.steps(2);
+    assert_eq!(bench.controller.state(), ExecutionState::Idle);
+    bench.controller.offer_goal([1; 16], &[ptp(0.0)]).unwrap();
+}
+
+#[test]
+fn a_goal_the_robot_cannot_do_is_aborted_with_the_reason_and_the_next_one_works() {
+    let mut bench = Bench::new(Config::default());
+    bench.controller.offer_goal(GOAL, &[lin([3.0, 0.0, 0.0])]).unwrap();
+    bench.run_until("aborted", |b| outcome(b).is_some());
+    assert!(
+        matches!(outcome(&bench), Some(GoalOutcome::Aborted(text)) if text.contains("cannot be reached"))
+    );
+    bench.run_until("recovered", |b| b.controller.state() == ExecutionState::Idle);
+    bench.controller.offer_goal(GOAL, &[ptp(0.1)]).unwrap();
+    bench.run_until("succeeded", |b| outcome(b) == Some(&GoalOutcome::Succeeded));
+}
+
+#[test]
+fn streamed_primitives_blend_all_the_way() {
+    let mut bench = Bench::new(Config::default());
+    let corners = [[0.05, 0.0, 0.0], [0.05, 0.05, 0.0], [0.0, 0.05, 0.0], [0.0, 0.0, 0.0]];
+    let total = 200;
+    let mut sent = 0;
+    while sent < total {
+        if bench.controller.queue_depth() < 5 {
+            bench.send(&blended(lin(corners[sent % 4]), 0.01));
+            sent += 1;
+        }
+        bench.step();
+    }
+    bench.run_until("done", Bench::idle);
+    assert_eq!(bench.started(), (0..total as u64).collect::<Vec<_>>());
+    assert_eq!(bench.events().filter(|e| matches!(e, Event::Blended { .. })).count(), total - 1);
+}
+
+/// A driver that has only its two state values.
+#[derive(Default)]
+struct Plain {
+    busy_until: Option<Duration>,
+    executed: usize,
+}
+
+impl Hardware for Plain {
+    fn write(&mut self, commands: &mut rosless_motion::CommandInterfaces, now: Duration) {
+        if let Some(Ok(rosless_motion::Command::Move(_))) = commands.take() {
+            self.executed += 1;
+            self.busy_until = Some(now + Duration::from_millis(100));
+        }
+    }
+
+    fn read(&mut self, now: Duration) -> rosless_motion::StateInterfaces {
+        let status = match self.busy_until {
+            None => ExecutionState::Idle,
+            Some(end) if now < end => ExecutionState::Executing,
+            Some(_) => ExecutionState::Success,
+        };
+        rosless_motion::StateInterfaces { status, ready: status != ExecutionState::Executing }
+    }
+}
+
+#[test]
+fn a_driver_without_events_still_finishes_goals() {
+    let mut controller = QueueController::new(Config::default(), Plain::default()).unwrap();
+    controller.activate(Duration::ZERO);
+    controller.offer_goal(GOAL, &[ptp(0.1)]).unwrap();
+    let mut now = Duration::ZERO;
+    let done = std::iter::from_fn(|| {
+        now += CYCLE;
+        controller.update(now);
+        Some(
+            std::iter::from_fn(|| controller.poll_output())
+                .any(|o| matches!(o, Output::GoalDone { outcome: GoalOutcome::Succeeded, .. })),
+        )
+    })
+    .take(100)
+    .any(|done| done);
+    assert!(done);
+}
+
+#[derive(Debug, Clone)]
+enum Act {
+    Send(RawPrimitive),
+    Goal(Vec<RawPrimitive>),
+    Cancel,
+    Active(bool),
+    Wait(usize),
+}
+
+fn any_primitive() -> impl Strategy<Value = RawPrimitive> {
+    prop_oneof![
+        4 => (-1.0f64..1.0, 0.0f64..0.03).prop_map(|(by, radius)| blended(ptp(by), radius)),
+        3 => (prop::array::uniform3(-0.06f64..0.06), 0.0f64..0.02).prop_map(|(by, radius)| blended(lin(by), radius)),
+        1 => prop::array::uniform3(-0.06f64..0.06).prop_map(|by| circ(by, [0.01, 0.03, 0.0])),
+        1 => any::<f64>().prop_map(ptp),
+        1 => Just(lin([4.0, 0.0, 0.0])),
+        2 => prop::sample::select(vec![66i16, 67, 100, 101, 7, 0]).prop_map(helper),
+    ]
+}
+
+fn any_act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        8 => any_primitive().prop_map(Act::Send),
+        2 => prop::collection::vec(any_primitive(), 0..4).prop_map(Act::Goal),
+        1 => Just(Act::Cancel),
+        1 => any::<bool>().prop_map(Act::Active),
+        4 => (1usize..150).prop_map(Act::Wait),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+    /// Whatever comes in whatever order: the joints never jump or break a limit, every accepted primitive has exactly
+    /// one end, and every accepted goal, too.
+    #[test]
+    fn no_order_of_inputs_breaks_the_rules(acts in prop::collection::vec(any_act(), 1..40)) {
+        let mut bench = Bench::new(Config { sequence_timeout: Duration::from_millis(500), ..Default::default() });
+        let mut goals = 0;
+        let mut last = bench.joints();
+        let check = |bench: &Bench, last: &mut Joints| {
+            let state = bench.controller.hardware().joints(bench.now);
+            prop_assert!((state.position - *last).amax() <= 3.0 * CYCLE.as_secs_f64() + 1e-9, "jump");
+            prop_assert!(state.acceleration.amax() <= ACCELERATION + 1e-9, "acceleration {}", state.acceleration.amax());
+            *last = state.position;
+            Ok(())
+        };
+        for act in acts {
+            match act {
+                Act::Send(raw) => { bench.send(&raw); }
+                Act::Goal(list) => goals += usize::from(bench.controller.offer_goal(GOAL, &list).is_ok()),
+                Act::Cancel => { bench.controller.cancel_goal(GOAL, bench.now); }
+                Act::Active(true) => bench.controller.activate(bench.now),
+                Act::Active(false) => bench.controller.deactivate(bench.now),
+                Act::Wait(cycles) => for _ in 0..cycles { bench.step(); check(&bench, &mut last)?; },
+            }
+        }
+        for _ in 0..60_000 {
+            bench.step();
+            check(&bench, &mut last)?;
+            if bench.idle() { break; }
+        }
+        bench.steps(2);
+        prop_assert!(bench.idle(), "it comes to rest");
+        let mut ends: BTreeMap<u64, usize> = BTreeMap::new();
+        for event in bench.events() {
+            match event {
+                Event::Accepted { id, .. } => { ends.entry(*id).or_default(); }
+                Event::Finished { id } | Event::Discarded { id, .. } | Event::Failed { id, .. } => *ends.entry(*id).or_default() += 1,
+                _ => {}
+            }
+        }
+        let moved: Vec<_> = bench.events().filter_map(|e| if let Event::Started { id } = e { Some(*id) } else { None }).collect();
+        for id in &moved {
+            prop_assert_eq!(ends.get(id).copied(), Some(1), "primitive {} ends once", id);
+        }
+        let done = bench.seen.iter().filter(|o| matches!(o, Output::GoalDone { .. })).count();
+        prop_assert_eq!(done, goals);
+    }
+}
