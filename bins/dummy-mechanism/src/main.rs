@@ -1,0 +1,106 @@
+//! `dummy-mechanism`: the mechanism's stand-in. It moves as the real one does and its switches can be pressed by hand.
+
+#![forbid(unsafe_code)]
+
+mod manual;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use rosless_graph::config;
+use rosless_mechanism::{
+    Profile,
+    model::{Fault, Switch},
+};
+
+/// The name other programs find the stand-in by.
+const NODE: &str = "dummy_mechanism";
+
+/// Simulates the mechanism over DDS: pedestal, doll and lantern, without hardware and without ROS.
+///
+/// Subscribes daiza_clamp, hina_dastpan and bonbori_msg, publishes daiza_state and hina_state at 30 Hz. Cylinders take a
+/// second, tilt and lift move, switches follow the motion or your hand. ROS arguments (--ros-args …) and ROS_DOMAIN_ID
+/// are honoured.
+#[derive(Debug, Parser)]
+#[command(name = "dummy-mechanism", version, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  dummy-mechanism run --auto                      play the scene: switches are pressed as they would be on the field
+  dummy-mechanism run --fault slow-cylinder:4=5   try the controller's timeouts
+  dummy-mechanism press wall1                     hold a switch of a running stand-in pressed
+  dummy-mechanism auto wall1                      let it follow the mechanics again
+  dummy-mechanism fault lost:hina                 break something while it runs
+
+Exit codes: 0 done, 1 refused, 2 wrong usage, 3 no stand-in found.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the stand-in until Ctrl-C.
+    Run(Run),
+    /// Hold a switch pressed: pedestal, up, down, wall1, wall2 or stowed.
+    Press { switch: Switch },
+    /// Hold a switch released.
+    Release { switch: Switch },
+    /// Let a switch follow mechanics and scene again.
+    Auto { switch: Switch },
+    /// Break something: stuck-switch:NAME=0|1, slow-cylinder:1-4=FACTOR, stuck-cylinder:1-4, dead-sensor:1-4, stuck-tilt, stuck-lift, lost:daiza, lost:hina.
+    Fault {
+        #[arg(value_parser = check_fault)]
+        fault: String,
+    },
+    /// Repair everything.
+    Repair,
+}
+
+/// Kept as text, because text is what the node's parameter holds.
+fn check_fault(text: &str) -> Result<String, String> {
+    text.parse::<Fault>().map(|_| text.to_owned())
+}
+
+#[derive(Debug, clap::Args)]
+struct Run {
+    /// Messages, polarity and units: `document` or `nucleo` (the action-era robot).
+    #[arg(long, default_value = "document")]
+    profile: Profile,
+    /// Press pedestal and wall switches as the scene on the field would.
+    #[arg(long)]
+    auto: bool,
+    /// Publications per second.
+    #[arg(long, default_value_t = 30.0)]
+    rate: f64,
+    /// Start with something broken; may be given more than once. See `dummy-mechanism fault --help`.
+    #[arg(long = "fault", value_parser = check_fault)]
+    faults: Vec<String>,
+    /// Seconds of a cylinder's stroke.
+    #[arg(long, default_value_t = 1.0)]
+    stroke: f64,
+    /// Tilt speed in degrees per second.
+    #[arg(long, default_value_t = 90.0)]
+    tilt_speed: f64,
+    /// Seconds of the lift's whole way.
+    #[arg(long, default_value_t = 2.0)]
+    lift_time: f64,
+}
+
+fn main() -> ExitCode {
+    let (settings, args) = config::settings_or_exit();
+    let cli = Cli::parse_from(args);
+    let result = match cli.command {
+        Command::Run(options) => run::run(settings, &options).map(|()| ExitCode::SUCCESS),
+        Command::Press { switch } => manual::set_switch(settings, switch, run::PRESSED),
+        Command::Release { switch } => manual::set_switch(settings, switch, run::RELEASED),
+        Command::Auto { switch } => manual::set_switch(settings, switch, run::AUTO),
+        Command::Fault { fault } => manual::set_faults(settings, vec![fault]),
+        Command::Repair => manual::set_faults(settings, vec![]),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        let code = error.downcast_ref::<rosless_graph::Error>().map_or(1, rosless_graph::Error::exit_code);
+        ExitCode::from(code)
+    })
+}

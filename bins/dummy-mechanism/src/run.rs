@@ -1,0 +1,231 @@
+//! The daemon: a thin driver of the model.
+
+use std::{
+    io::{IsTerminal, Read, Stdin},
+    time::Duration,
+};
+
+use anyhow::ensure;
+use rosless_graph::{
+    Context, EventLoop, Node, Publisher, Qos,
+    config::Settings,
+    console, monotonic,
+    parameters::{Descriptor, ParameterValue},
+};
+use rosless_mechanism::{
+    Params, Profile,
+    messages::{Dialect, Document, Nucleo},
+    model::{Fault, Model, Speeds, Switch},
+};
+use rosless_wire::std_msgs::msg::Bool;
+
+use crate::{NODE, Run};
+
+/// The values of a switch parameter.
+pub(crate) const PRESSED: &str = "pressed";
+pub(crate) const RELEASED: &str = "released";
+pub(crate) const AUTO: &str = "auto";
+pub(crate) const FAULTS: &str = "faults";
+
+pub(crate) fn switch_parameter(switch: Switch) -> String {
+    format!("switch.{}", switch.name())
+}
+
+struct Dummy<D: Dialect> {
+    model: Model,
+    params: Params,
+    node: Node,
+    pedestal: Publisher<D::Sensors>,
+    doll: Publisher<D::Sensors>,
+    /// What was last told about commands that make no sense, so that a stream of them is told once.
+    complaint: String,
+}
+
+pub(crate) fn run(settings: Settings, options: &Run) -> anyhow::Result<()> {
+    match options.profile {
+        Profile::Document => run_as::<Document>(settings, options),
+        Profile::Nucleo => run_as::<Nucleo>(settings, options),
+    }
+}
+
+fn run_as<D: Dialect>(settings: Settings, options: &Run) -> anyhow::Result<()> {
+    let positive = |name: &str, value: f64, max: f64| {
+        ensure!(value > 0.0 && value <= max, "--{name} must be above 0 and at most {max}, not {value}");
+        Ok(())
+    };
+    positive("rate", options.rate, 1000.0)?;
+    positive("stroke", options.stroke, 60.0)?;
+    positive("tilt-speed", options.tilt_speed, 10_000.0)?;
+    positive("lift-time", options.lift_time, 60.0)?;
+
+    let context = Context::new(settings)?;
+    let node = context.node(NODE)?;
+    let event_loop = EventLoop::<Dummy<D>>::new(&context)?;
+    let speeds = Speeds { cylinder: options.stroke, tilt: options.tilt_speed, lift: options.lift_time };
+    let mut dummy = Dummy::<D> {
+        model: Model::new(speeds, options.auto, monotonic()),
+        params: Params::defaults(D::PROFILE),
+        pedestal: node.publisher("daiza_state", Qos::default())?,
+        doll: node.publisher("hina_state", Qos::default())?,
+        node: node.clone(),
+        complaint: String::new(),
+    };
+    declare_parameters(&node, &options.faults)?;
+    dummy.follow_parameters();
+    event_loop.on_parameter_change(&node, |dummy: &mut Dummy<D>, _| dummy.follow_parameters());
+
+    event_loop.subscribe::<D::Actuators>(&node, "daiza_clamp", Qos::default(), |dummy, sample| {
+        match D::PROFILE.read_pedestal_command(&sample.message.into()) {
+            Ok(command) => dummy.model.command_pedestal(command, monotonic()),
+            Err(reason) => dummy.complain(format!("daiza_clamp ignored: {reason}")),
+        }
+    })?;
+    event_loop.subscribe::<D::Actuators>(&node, "hina_dastpan", Qos::default(), |dummy, sample| {
+        match D::PROFILE.read_doll_command(&sample.message.into(), &dummy.params) {
+            Ok(command) => dummy.model.command_doll(&command, monotonic()),
+            Err(reason) => dummy.complain(format!("hina_dastpan ignored: {reason}")),
+        }
+    })?;
+    event_loop.subscribe::<Bool>(&node, "bonbori_msg", Qos::default(), |dummy, sample| {
+        let light = if sample.message.data { "shines" } else { "is dark" };
+        log::info!(target: dummy.node.logger(), "the lantern {light}");
+    })?;
+    event_loop.timer(Duration::from_secs_f64(1.0 / options.rate), Dummy::publish);
+    if std::io::stdin().is_terminal() {
+        console::eprint_line(KEYS);
+        event_loop.watch(std::io::stdin(), Dummy::keys)?;
+    }
+    let scene = if options.auto { "automatic scene" } else { "switches by hand" };
+    log::info!(target: node.logger(), "simulating the mechanism: profile {}, {scene}, {} Hz", D::PROFILE.name(), options.rate);
+    event_loop.run(&mut dummy)?;
+    Ok(())
+}
+
+fn declare_parameters(node: &Node, faults: &[String]) -> anyhow::Result<()> {
+    node.validate_parameters(|values| {
+        for (name, value) in values {
+            match value {
+                ParameterValue::String(how)
+                    if name.starts_with("switch.") && ![PRESSED, RELEASED, AUTO].contains(&how.as_str()) =>
+                {
+                    return Err(format!("{name} is {PRESSED}, {RELEASED} or {AUTO}, not {how:?}"));
+                }
+                ParameterValue::StringArray(faults) if name == FAULTS => {
+                    faults.iter().try_for_each(|fault| fault.parse::<Fault>().map(drop))?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    });
+    for (switch, name) in Switch::ALL {
+        let text = format!(
+            "Switch {name}: {PRESSED} or {RELEASED} by hand, or {AUTO}: as mechanics and scene have it"
+        );
+        node.declare_parameter(Descriptor::new(switch_parameter(switch)).description(text), AUTO.to_owned())?;
+    }
+    let text = "What is broken, e.g. stuck-switch:wall1=0, slow-cylinder:4=3.5, lost:hina";
+    node.declare_parameter(Descriptor::new(FAULTS).description(text), faults.to_vec())?;
+    Ok(())
+}
+
+const KEYS: &str = "Keys (then Enter): p pedestal, u up, d down, 1 wall1, 2 wall2, s stowed: toggle a switch by hand; \
+                    a all switches automatic, ? show the state";
+
+impl<D: Dialect> Dummy<D> {
+    fn publish(&mut self) {
+        self.model.advance(monotonic());
+        if let Some(sensors) = self.model.pedestal_sensors() {
+            self.pedestal.publish(&D::PROFILE.pedestal_sensors(&sensors).into());
+        }
+        if let Some(sensors) = self.model.doll_sensors() {
+            self.doll.publish(&D::PROFILE.doll_sensors(&sensors).into());
+        }
+    }
+
+    fn complain(&mut self, complaint: String) {
+        if complaint != self.complaint {
+            log::warn!(target: self.node.logger(), "{complaint}");
+            self.complaint = complaint;
+        }
+    }
+
+    /// Brings the model in line with the parameters, which are the one place where hands and faults are kept.
+    fn follow_parameters(&mut self) {
+        for (switch, _) in Switch::ALL {
+            let how = self.node.parameter::<String>(&switch_parameter(switch)).unwrap_or_default();
+            self.model.press(
+                switch,
+                match how.as_str() {
+                    PRESSED => Some(true),
+                    RELEASED => Some(false),
+                    _ => None,
+                },
+            );
+        }
+        let faults: Vec<Fault> = self
+            .node
+            .parameter::<Vec<String>>(FAULTS)
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|fault| fault.parse().ok())
+            .collect();
+        if faults != self.model.faults() {
+            self.model.clear_faults();
+            faults.iter().for_each(|fault| self.model.add_fault(*fault));
+            log::warn!(target: self.node.logger(), "faults: {faults:?}");
+        }
+    }
+
+    fn keys(&mut self, stdin: &mut Stdin) -> bool {
+        let mut typed = [0; 256];
+        let Ok(length @ 1..) = stdin.read(&mut typed) else { return false };
+        for key in typed[..length].iter().map(|byte| char::from(*byte)) {
+            let switch = match key {
+                'p' => Switch::Pedestal,
+                'u' => Switch::Up,
+                'd' => Switch::Down,
+                '1' => Switch::Wall1,
+                '2' => Switch::Wall2,
+                's' => Switch::Stowed,
+                'a' => {
+                    Switch::ALL.iter().for_each(|(switch, _)| self.turn(*switch, AUTO));
+                    continue;
+                }
+                '?' => {
+                    self.show();
+                    continue;
+                }
+                _ if key.is_whitespace() => continue,
+                _ => {
+                    console::eprint_line(KEYS);
+                    continue;
+                }
+            };
+            self.turn(switch, if self.model.switch(switch) { RELEASED } else { PRESSED });
+        }
+        true
+    }
+
+    fn turn(&mut self, switch: Switch, how: &str) {
+        match self.node.set_parameter(&switch_parameter(switch), how) {
+            Ok(()) => console::eprint_line(&format!("{}: {how}", switch.name())),
+            Err(error) => console::eprint_line(&format!("{}: {error}", switch.name())),
+        }
+    }
+
+    fn show(&self) {
+        let pressed: Vec<_> = Switch::ALL
+            .iter()
+            .filter(|(switch, _)| self.model.switch(*switch))
+            .map(|(_, name)| *name)
+            .collect();
+        let cylinders = self.model.cylinder_positions().map(|p| format!("{:.0} %", p * 100.0)).join(", ");
+        console::eprint_line(&format!(
+            "cylinders {cylinders}; tilt {:.1}°, lift {:.0} %; pressed: {}",
+            self.model.tilt(),
+            self.model.height() * 100.0,
+            if pressed.is_empty() { "none".to_owned() } else { pressed.join(", ") }
+        ));
+    }
+}

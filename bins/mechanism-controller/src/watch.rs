@@ -1,0 +1,101 @@
+//! What the controller does, for people and for scripts.
+
+use std::{
+    fmt::Write,
+    io::IsTerminal,
+    process::ExitCode,
+    time::{Duration, SystemTime},
+};
+
+use rosless_graph::{Error, config::Settings};
+use rosless_mechanism::engine::Which;
+use serde_json::json;
+
+use crate::{
+    Wait,
+    session::{App, Session},
+    status::{Seen, SeenPart},
+};
+
+pub(crate) fn run(settings: Settings, once: bool, wait: Wait) -> anyhow::Result<ExitCode> {
+    let session = Session::<()>::new(settings)?;
+    let mut app = App::default();
+    let mut shown = session.find(&mut app, wait.find(), || true)?;
+    let in_place = std::io::stdout().is_terminal() && !wait.json && !once;
+    show(&shown, wait.json, in_place);
+    if once {
+        return Ok(ExitCode::SUCCESS);
+    }
+    loop {
+        let changed = |app: &mut App<()>| app.seen.as_ref().is_some_and(|seen| *seen != shown);
+        match session.event_loop.run_until(&mut app, Duration::from_secs(1), changed) {
+            // Ctrl-C is how one stops watching.
+            Err(Error::Interrupted) => return Ok(ExitCode::SUCCESS),
+            result => result?,
+        };
+        if let Some(seen) = &app.seen
+            && *seen != shown
+        {
+            shown.clone_from(seen);
+            show(&shown, wait.json, in_place);
+        }
+    }
+}
+
+fn seconds_since(part: &SeenPart) -> Option<f64> {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    Some(now.saturating_sub(part.since?).as_secs_f64())
+}
+
+fn show(seen: &Seen, json: bool, in_place: bool) {
+    if json {
+        println!("{}", as_json(seen));
+    } else {
+        // Home and clear: the display stays in place like `top`.
+        let home = if in_place { "\x1b[H\x1b[2J" } else { "" };
+        print!("{home}{}", as_text(seen));
+    }
+}
+
+fn as_json(seen: &Seen) -> serde_json::Value {
+    let part = |which| {
+        let part: &SeenPart = seen.part(which);
+        json!({
+            "running": part.running,
+            "sequence": part.sequence,
+            "step": part.step,
+            "what": part.what,
+            "waiting_for": part.waiting_for,
+            "waiting_seconds": seconds_since(part),
+            "reached": part.reached,
+            "outcome": part.outcome,
+            "reason": part.reason,
+            "outputs": part.outputs,
+            "sensed": part.sensed,
+        })
+    };
+    json!({
+        "profile": seen.profile,
+        "daiza": part(Which::Pedestal),
+        "hina": part(Which::Doll),
+        "bonbori": seen.light,
+    })
+}
+
+fn as_text(seen: &Seen) -> String {
+    let mut text = String::new();
+    for which in [Which::Pedestal, Which::Doll] {
+        let part = seen.part(which);
+        let waiting = seconds_since(part).map(|s| format!(" (for {s:.1} s)")).unwrap_or_default();
+        let line = format!(
+            "{:8} {}{waiting}\n         told   {}\n         senses {}",
+            which.name(),
+            part.message,
+            if part.outputs.is_empty() { "nothing yet" } else { &part.outputs },
+            if part.sensed.is_empty() { "nothing" } else { &part.sensed },
+        );
+        writeln!(text, "{line}").expect("a String takes all");
+    }
+    writeln!(text, "bonbori  {}", seen.light).expect("a String takes all");
+    text
+}

@@ -1,0 +1,395 @@
+//! The real binaries over DDS: controller, stand-in and commands.
+
+mod rig;
+
+use std::{io::Write, time::Duration};
+
+use rig::Rig;
+use rosless_graph::{
+    Qos,
+    action::{GoalState, GoalUpdate},
+};
+use rosless_mechanism::messages::{Document, Nucleo};
+use rosless_tests::{Vendor, eventually};
+use rosless_wire::{
+    mecha_control::{
+        action::{HinaCmd, HinaCmdGoal, HinaCmdResult},
+        msg::{MechaState, SensorStates},
+    },
+    rcl_interfaces::{
+        msg::{Parameter, ParameterType, ParameterValue},
+        srv::{SetParameters, SetParametersRequest},
+    },
+};
+
+const LEAVE_ALONE: u8 = 255;
+
+fn waiting_for<'a>(status: &'a serde_json::Value, mechanism: &str) -> &'a str {
+    status[mechanism]["waiting_for"].as_str().unwrap_or_default()
+}
+
+#[test]
+fn full_cycle_of_both_mechanisms_in_the_automatic_scene() {
+    let mut rig = Rig::new::<Document>();
+    let _dummy = rig.dummy(&["--auto"]);
+    let controller = rig.controller(&[]);
+    rig.run(&["prepare"]).ok();
+    assert_eq!(rig.observed.positions(), [[1.0, 90.0], [0.0, 90.0]]);
+    assert!(rig.observed.cylinders().is_empty(), "prepare is the doll's alone");
+
+    rig.run(&["deploy"]).ok();
+    assert_eq!(rig.observed.cylinders(), ["0001", "1111"]);
+    assert_eq!(rig.observed.positions().last(), Some(&vec![0.0, -10.0]));
+
+    rig.until_status("the robot stands at the pedestal", |status| {
+        status["daiza"]["sensed"] == "cylinders 1111 pedestal 1"
+    });
+    rig.run(&["collect"]).ok();
+    assert_eq!(rig.observed.cylinders()[2..], ["1101", "0001", "0000"]);
+    assert_eq!(rig.observed.positions().last(), Some(&vec![1.0, 90.0]));
+
+    assert!(rig.observed.lantern.is_empty());
+    rig.run(&["place"]).ok();
+    assert_eq!(rig.observed.cylinders()[5..], ["0001", "1111"]);
+    assert_eq!(rig.observed.lantern, [true], "place ends with the lantern");
+
+    rig.run(&["stow"]).ok();
+    assert_eq!(rig.observed.cylinders().last().map(String::as_str), Some("0010"));
+    let again = rig.run(&["stow", "daiza"]).ok();
+    assert!(again.contains("daiza: stow: already there"), "{again}");
+    assert!(!controller.output().contains("[ERROR]"), "{}", controller.output());
+}
+
+#[test]
+fn collect_without_the_pedestal_switch_moves_nothing_and_says_why() {
+    let mut rig = Rig::new::<Document>();
+    let _dummy = rig.dummy(&[]);
+    let _controller = rig.controller(&[]);
+    rig.run(&["deploy", "daiza"]).ok();
+    let before = rig.observed.pedestal.len();
+    rig.run(&["collect", "daiza"])
+        .fails(1, "daiza: collect refused: needs the pedestal switch to be pressed");
+    assert_eq!(rig.observed.pedestal.len(), before, "no output");
+
+    rig.hand(&["press", "pedestal"]).ok();
+    rig.until_status("the controller sees the switch", |s| {
+        s["daiza"]["sensed"] == "cylinders 1111 pedestal 1"
+    });
+    rig.run(&["collect", "daiza"]).ok();
+    assert_eq!(rig.observed.cylinders()[2..], ["1101", "0001", "0000"]);
+}
+
+#[test]
+fn walls_are_waited_for_one_by_one_and_a_clamp_that_is_not_confirmed_is_not_lifted() {
+    let mut rig = Rig::new::<Document>();
+    let _dummy = rig.dummy(&[]);
+    let _controller = rig.controller(&[]);
+    rig.run(&["prepare"]).ok();
+    rig.run(&["deploy"]).ok();
+    let before = rig.observed.positions().len();
+    let collect = rig.start(&["collect", "hina"]);
+    rig.until_status("both walls are waited for", |s| waiting_for(s, "hina") == "wall switches 1 and 2");
+    rig.hand(&["press", "wall1"]).ok();
+    rig.until_status("wall 2 is waited for", |s| waiting_for(s, "hina") == "wall switch 2");
+    assert_eq!(rig.observed.positions().len(), before, "nothing moves before both are pressed");
+    rig.hand(&["press", "wall2"]).ok();
+    rig.finish(collect).ok();
+    assert_eq!(rig.observed.positions()[before..], [[0.0, 90.0], [1.0, 90.0]]);
+
+    rig.hand(&["press", "pedestal"]).ok();
+    rig.hand(&["fault", "dead-sensor:2"]).ok();
+    rig.until_status("the controller sees the switch", |s| {
+        s["daiza"]["sensed"] == "cylinders 1111 pedestal 1"
+    });
+    rig.run(&["collect", "daiza"]).fails(1, "waited 3.0 s for cylinder 2 in");
+    assert_eq!(rig.observed.cylinders().last().map(String::as_str), Some("0001"), "clamped, but not lifted");
+}
+
+#[test]
+fn sensors_lost_in_mid_sequence_stop_it_and_it_recovers_when_they_return() {
+    let mut rig = Rig::new::<Document>();
+    let dummy = rig.dummy(&["--fault", "stuck-lift"]);
+    let _controller = rig.controller(&[]);
+    let prepare = rig.start(&["prepare"]);
+    rig.until("the lift is told to go down", |seen| seen.doll.last().is_some_and(|a| a.positions[0] == 0.0));
+    dummy.signal("STOP");
+    rig.finish(prepare).fails(1, "hina: prepare sensors lost: no valid sensor data on hina_state for 0.5 s");
+    assert_eq!(
+        rig.observed.doll.last().map(|a| a.positions[0]),
+        Some(0.5),
+        "the lift is told to stand still"
+    );
+
+    dummy.signal("CONT");
+    rig.hand(&["repair"]).ok();
+    rig.run(&["prepare"]).ok();
+}
+
+#[test]
+fn a_killed_controller_comes_up_safe_and_goes_on_when_asked() {
+    let mut rig = Rig::new::<Document>();
+    let _dummy = rig.dummy(&["--fault", "slow-cylinder:4=5"]);
+    let first = rig.controller(&[]);
+    let deploy = rig.start(&["deploy", "daiza", "--timeout", "1"]);
+    rig.until("the arm is on its way", |seen| !seen.pedestal.is_empty());
+    first.signal("KILL");
+    drop(first);
+    rig.finish(deploy).fails(1, "no outcome in time");
+
+    let commands = rig.observed.pedestal.len();
+    let _second = rig.controller(&[]);
+    rig.observe(Duration::from_millis(1500));
+    assert_eq!(rig.observed.pedestal.len(), commands, "nothing is sent before the first command");
+    rig.run(&["deploy", "daiza"]).ok();
+    assert_eq!(rig.observed.cylinders(), ["0001", "1111"], "the arm never turns back");
+}
+
+#[test]
+fn two_clients_that_fight_end_with_the_latest_new_wish() {
+    let mut rig = Rig::new::<Document>();
+    let _dummy = rig.dummy(&[]);
+    let controller = rig.controller(&[]);
+    // The first client repeats its wish ten times per second.
+    let publisher = rig.mecha_state.clone();
+    let stream = rig.event_loop.timer(Duration::from_millis(100), move |_| {
+        publisher.publish(&MechaState { daiza_state: 1, hina_state: LEAVE_ALONE, bonbori_state: false });
+    });
+    rig.until("deploy has begun", |seen| !seen.pedestal.is_empty());
+    // The second one sends a goal.
+    let goal = rig.run(&["goal", "daiza", "READY"]).ok();
+    assert!(goal.contains("succeeded: OK"), "{goal}");
+    rig.observe(Duration::from_secs(1));
+    stream.cancel();
+    assert_eq!(
+        rig.observed.cylinders().last().map(String::as_str),
+        Some("0000"),
+        "the stream does not win it back"
+    );
+    let begins = controller.filter_map(|line| line.contains("deploy begins").then_some(()));
+    assert_eq!(begins.len(), 1);
+}
+
+#[test]
+fn nonsense_is_refused_with_a_reason_and_changes_nothing() {
+    let mut rig = Rig::new::<Document>();
+    let controller = rig.controller(&[]);
+    let pedestal = rig.node.publisher::<SensorStates>("daiza_state", Qos::default()).expect("publisher");
+    let doll = rig.node.publisher::<SensorStates>("hina_state", Qos::default()).expect("publisher");
+    let (p, d) = (pedestal.clone(), doll.clone());
+    rig.until("the sensors are matched", move |_| p.matched() > 0 && d.matched() > 0);
+    pedestal.publish(&SensorStates {
+        cylinder_states: vec![true; 3],
+        limit_switch_states: vec![true],
+        ..Default::default()
+    });
+    doll.publish(&SensorStates {
+        potentiometer_angles: vec![f64::NAN],
+        limit_switch_states: vec![true; 5],
+        ..Default::default()
+    });
+    rig.mecha_state.publish(&MechaState { daiza_state: 77, hina_state: 9, bonbori_state: false });
+    for reason in [
+        "daiza: sample on daiza_state refused: cylinder_states has 3 elements, 4 are needed",
+        "hina: sample on hina_state refused: potentiometer_angles has the unusable value NaN",
+        "daiza: there is no phase 77",
+        "hina: there is no phase 9",
+    ] {
+        controller.wait_for_line(reason, rig::PATIENCE);
+    }
+    // Bad samples are no samples: nothing moves, and the goal times out.
+    let begin = std::time::Instant::now();
+    rig.run(&["goal", "hina", "POS_CARRY"])
+        .fails(1, "ERR_TIMEOUT (no valid sensor data on hina_state was ever seen)");
+    assert!(begin.elapsed() >= Duration::from_secs(5), "a hina goal has five seconds");
+    rig.run(&["goal", "daiza", "42"]).fails(1, "ERR_UNEXPECTED_ARG");
+    rig.run(&["goal", "hina", "LATCH_UNLOCK"]).fails(1, "ERR_CANNOT_PROCESS");
+    assert!(rig.observed.pedestal.is_empty() && rig.observed.doll.is_empty());
+}
+
+#[test]
+fn goals_are_cancelled_stopped_and_preempted_honestly() {
+    let mut rig = Rig::new::<Document>();
+    let _dummy = rig.dummy(&["--fault", "stuck-lift"]);
+    let _controller = rig.controller(&[]);
+    rig.run(&["goal", "hina", "POS_CARRY"]).ok();
+
+    // A lift that never arrives gives time for everything else.
+    let down = rig.start(&["goal", "hina", "DOWN"]);
+    rig.until("DOWN runs", |seen| seen.doll.last().is_some_and(|a| a.positions[0] == 0.0));
+    let up = rig.run(&["goal", "hina", "UP"]).ok();
+    assert!(up.contains("feedback: PREV_ACTION_ABORTED"), "{up}");
+    rig.finish(down).fails(1, "aborted: ABORTED");
+
+    let down = rig.start(&["goal", "hina", "DOWN"]);
+    rig.until("DOWN runs", |seen| seen.doll.last().is_some_and(|a| a.positions[0] == 0.0));
+    rig.run(&["stop"]).ok();
+    let stopped = rig.finish(down);
+    assert!(stopped.output.contains("feedback: STOPPING"), "{}", stopped.output);
+    stopped.fails(1, "aborted: ABORTED (a STOP goal)");
+
+    let client = rig.event_loop.action_client::<HinaCmd>(&rig.node, "hina_cmd").expect("client");
+    let (patience, goal) = (rig::PATIENCE, HinaCmdGoal { command: HinaCmdGoal::DOWN });
+    let id = client.send_goal(goal, patience, patience, |seen, update| match update {
+        GoalUpdate::Accepted(_) => seen.notes.push("accepted".to_owned()),
+        GoalUpdate::Ended(GoalState::Canceled, HinaCmdResult { result: HinaCmdResult::ABORTED }) => {
+            seen.notes.push("canceled".to_owned());
+        }
+        GoalUpdate::Ended(..) | GoalUpdate::Rejected | GoalUpdate::Failed(_) => {
+            seen.notes.push(format!("{update:?}"))
+        }
+        _ => {}
+    });
+    rig.until("the goal is accepted", |seen| seen.notes == ["accepted"]);
+    client.cancel(id, patience, |_, _| {});
+    rig.until("the goal ended", |seen| seen.notes.len() == 2);
+    assert_eq!(rig.observed.notes, ["accepted", "canceled"]);
+
+    rig.run(&["goal", "hina", "DOWN"]).fails(1, "ERR_TIMEOUT");
+}
+
+#[test]
+fn the_action_era_robot_gets_its_own_arrays_polarity_and_radians() {
+    let mut rig = Rig::new::<Nucleo>();
+    let _dummy = rig.dummy(&["--profile", "nucleo"]);
+    let _controller = rig.controller(&["--profile", "nucleo"]);
+    let goal = rig.run(&["goal", "daiza", "EXPAND_AND_UNCLAMP"]).ok();
+    assert!(goal.contains("feedback: EXPANDED_AT_EXPAND_AND_UNCLAMP"), "{goal}");
+    assert_eq!(rig.observed.cylinders(), ["1111", "0001"], "1 is clamped");
+    let goal = rig.run(&["goal", "daiza", "CLAMP_AND_CONTRACT"]).ok();
+    assert!(goal.contains("feedback: CLAMPED_AT_CLAMP_AND_CONTRACT"), "{goal}");
+    assert_eq!(rig.observed.cylinders()[2..], ["0011", "1111", "1110"]);
+    assert!(rig.observed.pedestal.iter().all(|a| a.positions.is_empty() && a.expand.is_empty()));
+
+    rig.run(&["goal", "hina", "READY"]).ok();
+    let carry = -1.701_696_038_246_154_8;
+    assert_eq!(rig.observed.positions(), [[carry, 0.2, 0.0]]);
+    let goal = rig.run(&["goal", "hina", "DOWN_AND_TAKE"]).ok();
+    assert!(goal.contains("feedback: DOWN_AT_DOWN_AND_TAKE"), "{goal}");
+    rig.run(&["goal", "hina", "UP_AND_CARRY"]).ok();
+    rig.run(&["goal", "hina", "LATCH_UNLOCK"]).ok();
+    let latches: Vec<_> =
+        rig.observed.doll.iter().map(|a| a.cylinders.clone()).filter(|c| c != &[false; 2]).collect();
+    assert_eq!(latches.first(), Some(&vec![true, true]));
+    assert_eq!(
+        rig.observed.doll.last().map(|a| a.cylinders.clone()),
+        Some(vec![false; 2]),
+        "relaxed afterwards"
+    );
+    assert!(
+        rig.observed.doll.iter().all(|a| (a.positions.len(), a.expand.len(), a.cylinders.len()) == (3, 1, 2))
+    );
+}
+
+#[test]
+fn the_lantern_has_a_flag_a_service_and_a_command() {
+    let mut rig = Rig::new::<Document>();
+    let _controller = rig.controller(&[]);
+    rig.run(&["bonbori", "on"]).ok();
+    rig.run(&["bonbori", "off"]).ok();
+    let state =
+        |bonbori_state| MechaState { daiza_state: LEAVE_ALONE, hina_state: LEAVE_ALONE, bonbori_state };
+    rig.mecha_state.publish(&state(true));
+    rig.mecha_state.publish(&state(true));
+    rig.mecha_state.publish(&state(false));
+    rig.until("the lantern has followed", |seen| seen.lantern.len() >= 4);
+    assert_eq!(rig.observed.lantern, [true, false, true, false]);
+}
+
+#[test]
+fn angles_are_parameters_and_each_actuator_can_be_moved_alone() {
+    let mut rig = Rig::new::<Document>();
+    let _dummy = rig.dummy(&[]);
+    let controller = rig.controller(&[]);
+    let client = rig
+        .event_loop
+        .client::<SetParameters>(&rig.node, "sequence_controller/set_parameters")
+        .expect("client");
+    let double = |name: &str, double_value| Parameter {
+        name: name.to_owned(),
+        value: ParameterValue { r#type: ParameterType::PARAMETER_DOUBLE, double_value, ..Default::default() },
+    };
+    let request = SetParametersRequest {
+        parameters: vec![double("hina.deploy_angle", -20.0), double("hina.place_angle", f64::NAN)],
+    };
+    client.call(&request, rig::PATIENCE, |seen, answer| {
+        let results = answer.expect("an answer").results;
+        seen.notes.extend(results.into_iter().map(|r| format!("{} {}", r.successful, r.reason)));
+    });
+    rig.until("the parameters are answered", |seen| seen.notes.len() == 2);
+    assert_eq!(rig.observed.notes[0], "true ");
+    assert!(rig.observed.notes[1].starts_with("false "), "NaN is refused: {:?}", rig.observed.notes);
+    rig.run(&["deploy", "hina"]).ok();
+    assert_eq!(rig.observed.positions(), [[1.0, -20.0]]);
+
+    rig.run(&["actuate", "lift", "down"])
+        .fails(1, "interlock: while the lift travels the tilt must stay within");
+    rig.run(&["actuate", "tilt", "60"]).ok();
+    rig.run(&["actuate", "lift", "down"]).ok();
+    assert!(rig.run(&["actuate", "cylinder", "3", "out"]).ok().contains("0010"), "the sensors show it");
+    // The controller knows what others did: keeping means keeping their outputs.
+    rig.run(&["goal", "daiza", "EXPAND"]).ok();
+    assert_eq!(rig.observed.cylinders().last().map(String::as_str), Some("0011"));
+    assert!(controller.output().contains("EXPAND begins"));
+}
+
+#[test]
+fn phases_are_typed_and_one_interrupt_is_enough_while_nothing_is_typed() {
+    let mut rig = Rig::new::<Document>();
+    let _dummy = rig.dummy(&[]);
+    let _controller = rig.controller(&[]);
+    let (mut keys, mut typed) = rig.start_with_stdin(&["keys"]);
+    typed.write_all(b"qb\n").expect("the command reads");
+    rig.until("the pedestal is deployed and the lantern is lit", |seen| {
+        seen.cylinders() == ["0001", "1111"] && seen.lantern == [true]
+    });
+    rig.until("the last key is reported", |_| keys.output().contains("bonbori: on"));
+    keys.signal("INT");
+    assert_eq!(keys.wait(rig::PATIENCE).code(), Some(130), "{}", keys.output());
+
+    let (mut keys, typed) = rig.start_with_stdin(&["keys"]);
+    drop(typed);
+    assert!(keys.wait(rig::PATIENCE).success(), "nothing more can be typed: {}", keys.output());
+}
+
+/// Bytes as a ROS 2 node with the original message definitions would exchange them.
+#[test]
+fn other_vendors_command_the_pedestal_with_the_original_bytes() {
+    for vendor in Vendor::ALL {
+        let mut rig = Rig::new::<Document>();
+        let Some(mut peer) = vendor.start(rig.domain()) else { continue };
+        let _dummy = rig.dummy(&[]);
+        let _controller = rig.controller(&[]);
+        let qos = "reliable,volatile,10";
+        peer.reader("clamp", "rt/daiza_clamp", "mecha_control::msg::dds_::ActuatorCommands_", qos, b"");
+        peer.reader("state", "rt/daiza_state", "mecha_control::msg::dds_::SensorStates_", qos, b"");
+        peer.writer("phase", "rt/mecha_state", "mecha_control::msg::dds_::MechaState_", qos, b"");
+        peer.wait_matched("phase", 1);
+        peer.wait_matched("clamp", 1);
+        // Phase 1 for the pedestal; the doll is left alone.
+        peer.write("phase", b"\x00\x01\x00\x00\x01\xff\x00\x00");
+        let deployed = b"\x00\x01\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x01\x01\x01\x01".as_slice();
+        eventually("the pedestal is deployed", rig::PATIENCE, || {
+            peer.samples("clamp").last().is_some_and(|sample| sample.payload == deployed)
+        });
+        let sensed =
+            b"\x00\x01\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\0\0\0\x04\x00\x00\x00\x01\x01\x01\x01";
+        eventually("the stand-in shows it", rig::PATIENCE, || {
+            peer.samples("state").last().is_some_and(|sample| sample.payload == sensed)
+        });
+    }
+}
+
+#[test]
+fn commands_say_when_nobody_is_there_or_the_usage_is_wrong() {
+    let mut rig = Rig::new::<Document>();
+    rig.run(&["deploy", "--find", "0.5"]).fails(3, "start one with `mechanism-controller run`");
+    rig.run(&["actuate", "cylinder", "1", "in", "--timeout", "0.5"])
+        .fails(3, "no valid sensor data was seen");
+    rig.hand(&["press", "nose"]).fails(2, "unknown switch");
+    rig.run(&["goal", "daiza", "FLY"]).fails(1, "use a number or one of STOP, READY");
+    rig.run(&["actuate", "tilt", "NaN"]).fails(2, "give degrees between");
+    rig.run(&["run", "--profile", "tea"]).fails(2, "unknown profile");
+    rig.run(&["run", "--ros-args", "-p", "hina.tolerance:=900.0"]).fails(2, "hina.tolerance");
+    let tables = rig.run(&["sequences"]).ok();
+    assert!(tables.contains("CLAMP_AND_CONTRACT"), "{tables}");
+}

@@ -1,0 +1,36 @@
+//! The mechanism controller's mind: sequences of pedestal, doll and lantern, and a model of the mechanism to try them on.
+//!
+//! Nothing here does I/O or reads a clock. A driver feeds [`Engine::handle`] with inputs and the time, drains
+//! [`Engine::poll_output`], and calls again no later than [`Engine::next_deadline`].
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`pedestal`], [`doll`] | step tables, conditions and interlocks of the two mechanisms |
+//! | [`sequence`] | the runner of step tables |
+//! | [`engine`] | both runners, the lantern, and what a command means |
+//! | [`params`] | every angle, wait, tolerance and timeout |
+//! | [`profile`] | how all that lies in the messages of the two hardware generations |
+//! | [`messages`] | the ROS messages of the two generations |
+//! | [`model`] | a simulated mechanism with manual switches, an automatic scene and faults |
+
+#![forbid(unsafe_code)]
+
+pub mod doll;
+pub mod engine;
+pub mod messages;
+pub mod model;
+pub mod params;
+pub mod pedestal;
+pub mod profile;
+pub mod sequence;
+
+pub use engine::{Engine, Input, Output};
+pub use params::Params;
+pub use profile::Profile;
+pub use sequence::Outcome;
+
+/// Monotonic time since an arbitrary start.
+pub type Time = std::time::Duration;
+
+/// The id of an action goal.
+pub type GoalId = [u8; 16];

@@ -1,0 +1,263 @@
+//! The pedestal mechanism ("daiza"): four cylinders and the pedestal switch.
+//!
+//! | cylinder | extended | contracted |
+//! |---|---|---|
+//! | 1 right, 2 left | clamp open | clamp closed |
+//! | 3 | small pedestal stands, guide open | small pedestal tilted, guide closed |
+//! | 4 | arm down | arm up: lifted |
+
+use std::{fmt::Write, time::Duration};
+
+use crate::{
+    Time,
+    params::{Params, secs},
+    sequence::{Mechanism, Sequence, Step, View},
+};
+
+/// Cylinders 1 to 4; `true` is extended.
+pub type Cylinders = [bool; 4];
+
+/// One valid sample of `/daiza_state`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sensors {
+    pub pedestal: bool,
+    pub cylinders: Cylinders,
+}
+
+/// What a step waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// The step's cylinders are sensed where they were sent.
+    Arrived,
+    /// The pedestal switch is pressed.
+    PedestalPressed,
+    /// Both clamp cylinders are sensed closed and have settled.
+    ClampConfirmed,
+    /// Both clamp cylinders are sensed open and have settled.
+    OpenConfirmed,
+}
+
+/// When each cylinder was last told, and last seen, to change.
+#[derive(Debug, Default)]
+pub struct History {
+    told: [Option<Time>; 4],
+    seen: [Time; 4],
+}
+
+/// The pedestal mechanism's vocabulary.
+#[derive(Clone, Copy, Debug)]
+pub struct Pedestal;
+
+type Row = Step<Pedestal>;
+const OUT: Option<bool> = Some(true);
+const IN: Option<bool> = Some(false);
+const KEEP: Option<bool> = None;
+
+const fn move_to(what: &'static str, cylinders: [Option<bool>; 4]) -> Row {
+    Step::new(what, Some(cylinders), Until::Arrived)
+}
+
+const LOWER: Row = move_to("lower the arm", [KEEP, KEEP, KEEP, OUT]);
+const OPEN_ALL: Row = move_to("open clamp and guide", [OUT, OUT, OUT, KEEP]);
+const UNCLAMP: Row = move_to("open the clamp", [OUT, OUT, KEEP, KEEP]);
+const TILT_SMALL: Row = move_to("tilt the small pedestal", [KEEP, KEEP, IN, KEEP]);
+const CLAMP: Row = move_to("close the clamp", [IN, IN, KEEP, KEEP]);
+const LIFT: Row = move_to("lift", [KEEP, KEEP, KEEP, IN]);
+const LIFT_CLAMPED: Row = LIFT.needs(Until::ClampConfirmed);
+
+const fn sequence(name: &'static str, steps: &'static [Row]) -> Sequence<Pedestal> {
+    Sequence { name, steps }
+}
+
+/// Phase 1.
+pub const DEPLOY: Sequence<Pedestal> = sequence("deploy", &[LOWER, OPEN_ALL]);
+/// Phase 2.
+pub const COLLECT: Sequence<Pedestal> = sequence(
+    "collect",
+    &[Step::new("look for the pedestal", None, Until::PedestalPressed), TILT_SMALL, CLAMP, LIFT_CLAMPED],
+);
+/// Phase 3.
+pub const PLACE: Sequence<Pedestal> = sequence("place", &[LOWER, OPEN_ALL]);
+/// Phase 4.
+pub const STOW: Sequence<Pedestal> = sequence("stow", &[CLAMP, LIFT_CLAMPED]);
+
+/// The sequences of the action `daiza_cmd`, indexed by command; 0 is STOP.
+pub const GOALS: [Sequence<Pedestal>; 10] = [
+    sequence("STOP", &[]),
+    sequence("READY", &[move_to("close clamp and guide", [IN, IN, IN, KEEP]), LIFT_CLAMPED]),
+    sequence("EXPAND", &[LOWER]),
+    sequence("CONTRACT", &[LIFT]),
+    sequence("CLAMP", &[CLAMP]),
+    sequence("UNCLAMP", &[UNCLAMP]),
+    sequence("EXPAND_AND_UNCLAMP", &[LOWER.feedback(2), OPEN_ALL]),
+    sequence("CLAMP_AND_CONTRACT", &[TILT_SMALL, CLAMP.feedback(3), LIFT_CLAMPED]),
+    sequence("EXPAND_AND_PLACE", &[LOWER.feedback(4), UNCLAMP]),
+    sequence(
+        "EXPAND_AND_PLACE_AND_CONTRACT",
+        &[LOWER.feedback(5), UNCLAMP.feedback(6), LIFT.needs(Until::OpenConfirmed)],
+    ),
+];
+
+/// The sequence of a phase code.
+pub fn phase(code: u8) -> Option<Sequence<Pedestal>> {
+    match code {
+        1 => Some(DEPLOY),
+        2 => Some(COLLECT),
+        3 => Some(PLACE),
+        4 => Some(STOW),
+        _ => None,
+    }
+}
+
+/// The sequence of a word that the earlier microcontroller understood.
+pub fn direct(word: &str) -> Option<Sequence<Pedestal>> {
+    const OPEN_GUIDE: Row = move_to("stand the small pedestal up", [KEEP, KEEP, OUT, KEEP]);
+    Some(match word {
+        "mechaExpand" => sequence("mechaExpand", &[LOWER]),
+        "mechaRetract" => sequence("mechaRetract", &[LIFT]),
+        "armOpen" => sequence("armOpen", &[UNCLAMP]),
+        "armClose" => sequence("armClose", &[CLAMP]),
+        "boxArmExpand" => sequence("boxArmExpand", &[OPEN_GUIDE]),
+        "boxArmRetract" => sequence("boxArmRetract", &[TILT_SMALL]),
+        _ => return None,
+    })
+}
+
+impl View<'_, Pedestal> {
+    /// Sensed where it was sent, and sent long enough ago: an early echo of the old position is not believed.
+    fn confirmed(&self, cylinder: usize, extended: bool) -> Result<(), Option<Time>> {
+        if self.command[cylinder] != extended || self.sensors.cylinders[cylinder] != extended {
+            return Err(None);
+        }
+        match self.history.told[cylinder].map(|at| at + secs(self.params.settle)) {
+            Some(settled) if self.now < settled => Err(Some(settled)),
+            _ => Ok(()),
+        }
+    }
+
+    fn clamp_confirmed(&self, open: bool) -> Result<(), Option<Time>> {
+        self.confirmed(0, open).and(self.confirmed(1, open))
+    }
+}
+
+impl Mechanism for Pedestal {
+    type Sensors = Sensors;
+    type Command = Cylinders;
+    type Change = [Option<bool>; 4];
+    type Until = Until;
+    type History = History;
+
+    const NAME: &'static str = "daiza";
+    const SENSOR_TOPIC: &'static str = "daiza_state";
+
+    fn note_sensors(history: &mut History, before: Option<&Sensors>, after: &Sensors, now: Time) {
+        for i in 0..4 {
+            if before.is_none_or(|b| b.cylinders[i] != after.cylinders[i]) {
+                history.seen[i] = now;
+            }
+        }
+    }
+
+    fn note_command(history: &mut History, before: Option<&Cylinders>, after: &Cylinders, now: Time) {
+        for i in 0..4 {
+            if before.is_none_or(|b| b[i] != after[i]) {
+                history.told[i] = Some(now);
+            }
+        }
+    }
+
+    /// A cylinder under way is reported at its old place until it arrives: only a quiet while tells that none moves.
+    fn resting(
+        sensors: &Sensors,
+        command: Option<&Cylinders>,
+        history: &History,
+        params: &Params,
+        now: Time,
+    ) -> Result<Cylinders, Time> {
+        let last = match command {
+            Some(_) => history.told.iter().flatten().max(),
+            None => history.seen.iter().max(),
+        };
+        match last.map(|at| *at + secs(params.settle)) {
+            Some(quiet_from) if now < quiet_from => Err(quiet_from),
+            _ => Ok(command.copied().unwrap_or(sensors.cylinders)),
+        }
+    }
+
+    fn rest_time(params: &Params) -> Duration {
+        secs(params.settle)
+    }
+
+    fn apply(change: &[Option<bool>; 4], command: Cylinders, _: &Params) -> Cylinders {
+        std::array::from_fn(|i| change[i].unwrap_or(command[i]))
+    }
+
+    /// A valve has no middle: the safest output is the one that is already there.
+    fn hold(command: Cylinders, _: &Sensors, _: &Params) -> Cylinders {
+        command
+    }
+
+    /// Never lift while the clamp is on its way or unknown, never move the clamp while the arm is.
+    fn interlock(view: &View<'_, Self>, next: &Cylinders) -> Result<(), String> {
+        let lifts = view.command[3] && !next[3];
+        let clamp_moves = view.command[..2] != next[..2];
+        let clamp_stands = view.clamp_confirmed(false).is_ok() || view.clamp_confirmed(true).is_ok();
+        if lifts && (clamp_moves || !clamp_stands) {
+            return Err("the clamp must be confirmed, open or closed, by both cylinder sensors".to_owned());
+        }
+        if clamp_moves && view.confirmed(3, view.command[3]).is_err() {
+            return Err("the arm must be confirmed, up or down, by the sensor of cylinder 4".to_owned());
+        }
+        Ok(())
+    }
+
+    fn check(view: &View<'_, Self>, step: &Row, until: Until, _: Time) -> Result<(), Option<Time>> {
+        match until {
+            Until::Arrived => {
+                let targets = step.change.iter().flatten().enumerate().filter_map(|(i, &t)| Some((i, t?)));
+                let mut result = Ok(());
+                for (i, target) in targets {
+                    match (view.confirmed(i, target), &mut result) {
+                        (Ok(()), _) => {}
+                        (Err(None), _) => return Err(None),
+                        (Err(Some(at)), Err(Some(latest))) => *latest = at.max(*latest),
+                        (Err(Some(at)), result) => *result = Err(Some(at)),
+                    }
+                }
+                result
+            }
+            Until::PedestalPressed => view.sensors.pedestal.then_some(()).ok_or(None),
+            Until::ClampConfirmed => view.clamp_confirmed(false),
+            Until::OpenConfirmed => view.clamp_confirmed(true),
+        }
+    }
+
+    fn describe(view: Option<&View<'_, Self>>, step: &Row, until: Until) -> String {
+        match until {
+            Until::PedestalPressed => "the pedestal switch to be pressed".to_owned(),
+            Until::ClampConfirmed => "the clamp confirmed closed by both cylinder sensors".to_owned(),
+            Until::OpenConfirmed => "the clamp confirmed open by both cylinder sensors".to_owned(),
+            Until::Arrived => {
+                let mut text = String::new();
+                for (i, target) in
+                    step.change.iter().flatten().enumerate().filter_map(|(i, &t)| Some((i, t?)))
+                {
+                    if view.is_none_or(|v| v.confirmed(i, target).is_err()) {
+                        let separator = if text.is_empty() { "" } else { ", " };
+                        let place = if target { "out" } else { "in" };
+                        write!(text, "{separator}cylinder {} {place}", i + 1).expect("a String takes all");
+                    }
+                }
+                text
+            }
+        }
+    }
+
+    fn limit(until: Until, params: &Params) -> Duration {
+        secs(if until == Until::PedestalPressed { params.pedestal_wait } else { params.cylinder_timeout })
+    }
+
+    fn goal_timeout(params: &Params) -> Duration {
+        secs(params.daiza_goal_timeout)
+    }
+}

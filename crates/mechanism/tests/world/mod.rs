@@ -1,0 +1,172 @@
+//! Engine and model in virtual time: sensor samples at 30 Hz, engine deadlines exactly when due.
+
+// Each test binary uses its own part of this.
+#![allow(dead_code)]
+
+use std::time::Duration;
+
+use rosless_mechanism::{
+    Engine, GoalId, Input, Outcome, Output, Params, Profile, Time,
+    doll::{self, Lift},
+    engine::{Level, Which},
+    model::{Model, Speeds},
+    pedestal::Cylinders,
+};
+
+const SENSOR_PERIOD: Duration = Duration::from_millis(33);
+
+pub(crate) struct World {
+    pub(crate) engine: Engine,
+    pub(crate) model: Model,
+    pub(crate) now: Time,
+    next_sample: Time,
+    pub(crate) outputs: Vec<(Time, Output)>,
+}
+
+impl World {
+    pub(crate) fn new(params: Params, automatic: bool) -> Self {
+        Self {
+            engine: Engine::new(params),
+            model: Model::new(Speeds::default(), automatic, Time::ZERO),
+            now: Time::ZERO,
+            next_sample: Time::ZERO,
+            outputs: Vec::new(),
+        }
+    }
+
+    /// A world that has stood still long enough for the engine to know it.
+    pub(crate) fn settled(profile: Profile, automatic: bool) -> Self {
+        let mut world = Self::new(Params::defaults(profile), automatic);
+        world.run(1.5);
+        world
+    }
+
+    pub(crate) fn input(&mut self, input: Input) {
+        self.engine.handle(input, self.now);
+        self.drain();
+    }
+
+    pub(crate) fn phases(&mut self, pedestal: u8, doll: u8) {
+        self.input(Input::MechaState { pedestal, doll, lantern: false });
+    }
+
+    pub(crate) fn goal(&mut self, which: Which, id: u8, command: u8) {
+        self.input(Input::Goal { which, id: goal_id(id), command });
+    }
+
+    fn drain(&mut self) {
+        while let Some(output) = self.engine.poll_output() {
+            match &output {
+                Output::PedestalCommand(cylinders) => self.model.command_pedestal(*cylinders, self.now),
+                Output::DollCommand(command) => self.model.command_doll(command, self.now),
+                _ => {}
+            }
+            self.outputs.push((self.now, output));
+        }
+    }
+
+    /// One event: the earlier of sensor sample and engine deadline.
+    pub(crate) fn step(&mut self) {
+        let deadline = self.engine.next_deadline(self.now);
+        if let Some(deadline) = deadline.filter(|d| *d < self.next_sample) {
+            self.now = self.now.max(deadline);
+            self.model.advance(self.now);
+            self.input(Input::Tick);
+            return;
+        }
+        self.now = self.next_sample;
+        self.next_sample += SENSOR_PERIOD;
+        self.model.advance(self.now);
+        if let Some(sensors) = self.model.pedestal_sensors() {
+            self.input(Input::PedestalSensors(Ok(sensors)));
+        }
+        if let Some(sensors) = self.model.doll_sensors() {
+            self.input(Input::DollSensors(Ok(sensors)));
+        }
+    }
+
+    pub(crate) fn run(&mut self, seconds: f64) {
+        let end = self.now + Duration::from_secs_f64(seconds);
+        while self.now < end {
+            self.step();
+        }
+    }
+
+    /// Runs until both mechanisms are idle.
+    #[track_caller]
+    pub(crate) fn finish(&mut self) {
+        let end = self.now + Duration::from_secs(120);
+        while self.engine.next_deadline(self.now).is_some() {
+            assert!(self.now < end, "a sequence without an end: {:?}", self.engine.status(self.now));
+            self.step();
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.outputs.clear();
+    }
+
+    /// Pedestal outputs as digits, repeats left out.
+    pub(crate) fn pedestal_commands(&self) -> Vec<String> {
+        let mut seen: Vec<String> = Vec::new();
+        for (_, output) in &self.outputs {
+            if let Output::PedestalCommand(c) = output {
+                let text = digits(c);
+                if seen.last() != Some(&text) {
+                    seen.push(text);
+                }
+            }
+        }
+        seen
+    }
+
+    /// Doll outputs as tilt and lift, repeats left out.
+    pub(crate) fn doll_commands(&self) -> Vec<(f64, Lift)> {
+        let mut seen = Vec::new();
+        for (_, output) in &self.outputs {
+            if let Output::DollCommand(doll::Command { tilt, lift, .. }) = output
+                && seen.last() != Some(&(*tilt, *lift))
+            {
+                seen.push((*tilt, *lift));
+            }
+        }
+        seen
+    }
+
+    pub(crate) fn feedback(&self, id: u8) -> Vec<u8> {
+        let of_goal = |output: &Output| match output {
+            Output::GoalFeedback { id: got, code } if *got == goal_id(id) => Some(*code),
+            _ => None,
+        };
+        self.outputs.iter().filter_map(|(_, o)| of_goal(o)).collect()
+    }
+
+    /// How a goal ended; `None` while it has not.
+    pub(crate) fn ended(&self, id: u8) -> Option<(Outcome, String)> {
+        let mut ends = self.outputs.iter().filter_map(|(_, output)| match output {
+            Output::GoalEnded { id: got, outcome, reason } if *got == goal_id(id) => {
+                Some((*outcome, reason.clone()))
+            }
+            _ => None,
+        });
+        let end = ends.next();
+        assert_eq!(ends.next(), None, "goal {id} ended twice");
+        end
+    }
+
+    pub(crate) fn reports(&self, at_least: Level) -> Vec<&str> {
+        let text = |output| match output {
+            &Output::Report { level, ref text } if level >= at_least => Some(text.as_str()),
+            _ => None,
+        };
+        self.outputs.iter().filter_map(|(_, o)| text(o)).collect()
+    }
+}
+
+pub(crate) fn goal_id(id: u8) -> GoalId {
+    [id; 16]
+}
+
+fn digits(cylinders: &Cylinders) -> String {
+    cylinders.iter().map(|extended| if *extended { '1' } else { '0' }).collect()
+}
