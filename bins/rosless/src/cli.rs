@@ -1,0 +1,105 @@
+//! The command line.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::{commands::*, demo, supervise};
+
+/// ROS 2 without ROS: look at a graph, poke it, and run the daemons of this project.
+///
+/// Commands, options and output are those of `ros2` where it has them. Exit codes: 0 done, 1 it did not work, 2 wrong
+/// usage, 130 interrupted. Environment: ROS_DOMAIN_ID, ROS_AUTOMATIC_DISCOVERY_RANGE, ROS_STATIC_PEERS, ROS_DISTRO;
+/// `--ros-args …` is understood too.
+#[derive(Parser, Debug)]
+#[command(name = "rosless", version, propagate_version = true, max_term_width = 110)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command understands.
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Global {
+    /// Print JSON: one document, or one per line where there are many
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// More definitions: a package, a folder of packages, or a ROS prefix; may be repeated
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) idl: Vec<PathBuf>,
+    /// DDS domain, instead of ROS_DOMAIN_ID
+    #[arg(long, global = true, value_name = "ID", value_parser = clap::value_parser!(u16).range(0..=232))]
+    pub(crate) domain: Option<u16>,
+    /// Look at the graph for exactly this long; otherwise until nothing new has appeared for 1.5 s
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) spin_time: Option<Duration>,
+    /// Accepted because ros2 has it; there is no daemon
+    #[arg(long, global = true, hide = true)]
+    no_daemon: bool,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Nodes: who is there and what it offers
+    #[command(subcommand)]
+    Node(node::Command),
+    /// Topics: list, look, listen, publish, measure
+    #[command(subcommand)]
+    Topic(topic::Command),
+    /// Services: list and call
+    #[command(subcommand)]
+    Service(service::Command),
+    /// Lifecycle nodes: states and transitions
+    #[command(subcommand)]
+    Lifecycle(lifecycle::Command),
+    /// Parameters of nodes
+    #[command(subcommand)]
+    Param(param::Command),
+    /// Actions: list and send goals
+    #[command(subcommand)]
+    Action(action::Command),
+    /// Message, service and action definitions
+    #[command(subcommand)]
+    Interface(interface::Command),
+    /// Check this machine and the graph, and say what to do
+    Doctor(doctor::Doctor),
+    /// See everything work: all daemons, one story, under a minute
+    Demo(demo::Demo),
+    /// Run the daemons, supervised, until Ctrl-C or `rosless down`
+    Up(supervise::Up),
+    /// End what `rosless up` started
+    Down(supervise::Down),
+    /// Print a shell completion script
+    Completions(generate::Completions),
+    /// Write the manual pages
+    Man(generate::Man),
+}
+
+/// Seconds with a fraction; not negative.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+    text.parse::<f64>()
+        .ok()
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| "expected seconds, such as 2 or 0.5".to_owned())
+}
+
+/// A rate in hertz, as the period it means.
+pub(crate) fn hertz(text: &str) -> Result<Duration, String> {
+    text.parse::<f64>()
+        .ok()
+        .filter(|rate| *rate > 0.0)
+        .and_then(|rate| Duration::try_from_secs_f64(1.0 / rate).ok())
+        .ok_or_else(|| "expected a rate in hertz above 0".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,218 @@
+//! Checks of the machine: network, clock, limits.
+
+use std::{
+    fs,
+    net::{Ipv4Addr, SocketAddrV4, UdpSocket},
+    process::Command,
+    time::Duration,
+};
+
+use rosless_graph::config::DiscoveryRange;
+use rustix::process::{Resource, getrlimit};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::Finding;
+
+/// RTPS's multicast group for discovery.
+const GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 0, 1);
+
+/// The machine's IPv4 addresses, from the kernel's table of local routes.
+fn addresses() -> Vec<Ipv4Addr> {
+    local_addresses(&fs::read_to_string("/proc/net/fib_trie").unwrap_or_default())
+}
+
+fn local_addresses(trie: &str) -> Vec<Ipv4Addr> {
+    let mut found = Vec::new();
+    let mut last = None;
+    for line in trie.lines().map(str::trim) {
+        if let Some(address) = line.strip_prefix("|-- ") {
+            last = address.parse().ok();
+        } else if line.starts_with("/32 host LOCAL")
+            && let Some(address) = last
+            && !found.contains(&address)
+        {
+            found.push(address);
+        }
+    }
+    found
+}
+
+/// Whether only this machine is talked to, which takes no multicast.
+fn stays_here(range: DiscoveryRange) -> bool {
+    matches!(range, DiscoveryRange::Localhost | DiscoveryRange::Off)
+}
+
+/// The addresses other participants are met at.
+fn used_addresses(range: DiscoveryRange) -> Vec<Ipv4Addr> {
+    addresses().into_iter().filter(|address| stays_here(range) || !address.is_loopback()).collect()
+}
+
+pub(super) fn interfaces(range: DiscoveryRange) -> Vec<Finding> {
+    let used = used_addresses(range);
+    if used.is_empty() {
+        let remedy =
+            "bring an interface up, or work on this machine only: ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST";
+        return vec![Finding::warn("interfaces", "no IPv4 address other machines could reach", remedy)];
+    }
+    let list = used.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    vec![match used.len() {
+        0..=3 => Finding::ok("interfaces", list),
+        _ => Finding::warn(
+            "interfaces",
+            list,
+            "peers try every address; shut down interfaces that lead nowhere",
+        ),
+    }]
+}
+
+/// Sends to the group from each address and listens for it there.
+pub(super) fn multicast(range: DiscoveryRange) -> Vec<Finding> {
+    if stays_here(range) {
+        return vec![Finding::ok("multicast", "not needed: only this machine is talked to")];
+    }
+    let check = |address: Ipv4Addr| match multicast_to_self(address) {
+        Ok(true) => Finding::ok("multicast", format!("{address} hears itself on {GROUP}")),
+        Ok(false) => Finding::fail(
+            "multicast",
+            format!("{address} does not hear what it sends to {GROUP}"),
+            "allow UDP multicast in the firewall, or name the peers: ROS_STATIC_PEERS=host1;host2",
+        ),
+        Err(error) => Finding::fail(
+            "multicast",
+            format!("{address} cannot use {GROUP}: {error}"),
+            "run `ip link set dev IF multicast on`, or name the peers: ROS_STATIC_PEERS=host1;host2",
+        ),
+    };
+    used_addresses(range).into_iter().map(check).collect()
+}
+
+fn multicast_to_self(address: Ipv4Addr) -> std::io::Result<bool> {
+    let receiver = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    receiver.join_multicast_v4(&GROUP, &address)?;
+    receiver.set_read_timeout(Some(Duration::from_millis(300)))?;
+    let sender = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
+    sender.set_multicast_if_v4(&address)?;
+    sender.set_multicast_loop_v4(true)?;
+    let probe: [u8; 16] = rand::random();
+    let target = SocketAddrV4::new(GROUP, receiver.local_addr()?.port());
+    let mut buffer = [0; 64];
+    // One datagram may get lost; three do not.
+    for _ in 0..3 {
+        sender.send_to(&probe, &target.into())?;
+        if let Ok((length, _)) = receiver.recv_from(&mut buffer)
+            && buffer[..length] == probe
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// RTPS 2.5, 9.6.2.3: participants of a domain take two ports each, from 7410 + 250 * domain.
+pub(super) fn ports(domain: u16) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let first = 7400 + 250 * u32::from(domain);
+    let taken = (0..MOST_PARTICIPANTS)
+        .filter(|id| {
+            let port = u16::try_from(first + 10 + 2 * id).unwrap_or(u16::MAX);
+            UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port)).is_err()
+        })
+        .count();
+    let found = format!(
+        "{taken} of {MOST_PARTICIPANTS} participant ports of domain {domain} in use (from {})",
+        first + 10
+    );
+    findings.push(match taken as u32 {
+        MOST_PARTICIPANTS => Finding::fail(
+            "ports",
+            found,
+            "end some ROS processes, or choose another domain with ROS_DOMAIN_ID",
+        ),
+        _ => Finding::ok("ports", found),
+    });
+    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    if let Some(ephemeral) = range.split_whitespace().next().and_then(|text| text.parse::<u32>().ok())
+        && first + 250 > ephemeral
+    {
+        findings.push(Finding::warn(
+            "ports",
+            format!("domain {domain} uses ports from {first}, which the system hands out to others from {ephemeral}"),
+            "use a domain from 0 to 101",
+        ));
+    }
+    findings
+}
+
+const MOST_PARTICIPANTS: u32 = 120;
+
+/// Whether somebody disciplines the clock: stamps of several machines are compared.
+pub(super) fn clock() -> Vec<Finding> {
+    let remedy =
+        "enable it: `timedatectl set-ntp true`, or install chrony; stamps of other machines differ otherwise";
+    let answer = |program: &str, arguments: &[&str]| {
+        let output = Command::new(program).args(arguments).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    if let Some(tracking) = answer("chronyc", &["-n", "tracking"]) {
+        let line = |key: &str| {
+            let line = tracking.lines().find(|line| line.starts_with(key)).unwrap_or_default();
+            line.split_once(':').map_or("", |(_, value)| value.trim()).to_owned()
+        };
+        return vec![match line("Leap status").as_str() {
+            "Normal" => Finding::ok("clock", format!("synchronised by chrony, {}", line("System time"))),
+            other => Finding::warn("clock", format!("chrony runs, but its state is '{other}'"), remedy),
+        }];
+    }
+    let synchronized = answer("timedatectl", &["show", "--property=NTPSynchronized", "--value"]);
+    vec![match synchronized.as_deref().map(str::trim) {
+        Some("yes") => Finding::ok("clock", "synchronised (timedatectl)"),
+        Some("no") => Finding::warn("clock", "not synchronised (timedatectl)", remedy),
+        _ if fs::exists("/run/systemd/timesync/synchronized").unwrap_or(false) => {
+            Finding::ok("clock", "synchronised (systemd-timesyncd)")
+        }
+        _ => Finding::warn("clock", "cannot tell whether the clock is synchronised", remedy),
+    }]
+}
+
+pub(super) fn limits() -> Vec<Finding> {
+    let files = getrlimit(Resource::Nofile);
+    let show = |limit: Option<u64>| limit.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string());
+    let found = format!("{} open files, up to {}", show(files.current), show(files.maximum));
+    let mut findings = vec![match files.maximum {
+        Some(most) if most < ENOUGH_FILES => Finding::warn(
+            "files",
+            found,
+            "raise it: `ulimit -Hn 4096` or LimitNOFILE=4096; a node takes some 30",
+        ),
+        _ => Finding::ok("files", found),
+    }];
+    let buffer = fs::read_to_string("/proc/sys/net/core/rmem_max").unwrap_or_default();
+    if let Ok(bytes) = buffer.trim().parse::<u64>() {
+        let found = format!("receive buffers up to {} KiB", bytes / 1024);
+        findings.push(match bytes >= ENOUGH_BUFFER {
+            true => Finding::ok("buffers", found),
+            false => Finding::warn(
+                "buffers",
+                found,
+                "for messages above 100 KiB: `sysctl -w net.core.rmem_max=2147483` on every machine",
+            ),
+        });
+    }
+    findings
+}
+
+const ENOUGH_FILES: u64 = 1024;
+const ENOUGH_BUFFER: u64 = 2_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn local_addresses_are_read_from_the_kernels_table() {
+        let trie = "Main:\n  +-- 0.0.0.0/0 3 0 5\n     |-- 0.0.0.0\n        /0 universe UNICAST\n     +-- 127.0.0.0/8 2 0 2\n        \
+                    |-- 127.0.0.0\n           /8 host LOCAL\n        |-- 127.0.0.1\n           /32 host LOCAL\n     \
+                    |-- 172.17.0.255\n           /32 link BROADCAST\nLocal:\n     |-- 127.0.0.1\n        /32 host LOCAL\n";
+        assert_eq!(local_addresses(trie), [Ipv4Addr::LOCALHOST]);
+    }
+}

@@ -1,0 +1,41 @@
+//! One module per word that follows `rosless`.
+
+pub(crate) mod action;
+pub(crate) mod doctor;
+pub(crate) mod generate;
+pub(crate) mod interface;
+pub(crate) mod lifecycle;
+pub(crate) mod node;
+pub(crate) mod param;
+pub(crate) mod service;
+pub(crate) mod topic;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use crate::{Environment, output, output::out};
+
+/// Names with their types: topics, services or actions.
+type Named = BTreeMap<String, BTreeSet<String>>;
+
+/// Lists as `ros2 topic|service|action list` do.
+fn list(environment: &Environment, named: &Named, show_types: bool, count: bool) {
+    if environment.json() {
+        let entry = |(name, types): (&String, &BTreeSet<String>)| json!({"name": name, "types": types});
+        output::json(&named.iter().map(entry).collect::<Vec<Value>>());
+    } else if count {
+        out!("{}", named.len());
+    } else {
+        for (name, types) in named {
+            match show_types {
+                true => out!("{name} [{}]", joined(types)),
+                false => out!("{name}"),
+            }
+        }
+    }
+}
+
+fn joined<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
+    names.into_iter().map(String::as_str).collect::<Vec<_>>().join(", ")
+}

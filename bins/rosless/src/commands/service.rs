@@ -1,0 +1,189 @@
+//! `rosless service`.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use rosless_graph::{Graph, graph::Role};
+use rosless_schema::DynamicMessage;
+use serde_json::json;
+
+use super::{Named, joined, list};
+use crate::{
+    Environment,
+    cli::{hertz, seconds},
+    failure::{Failure, Result},
+    output::{self, out},
+    session::{Session, absolute, is_hidden},
+    types::{self, KnownType},
+};
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// List the services on the graph
+    List {
+        /// Show the types too
+        #[arg(short = 't', long)]
+        show_types: bool,
+        /// Print only how many there are
+        #[arg(short, long)]
+        count_services: bool,
+        /// Show services with a part that begins with an underscore too
+        #[arg(long)]
+        include_hidden_services: bool,
+    },
+    /// Call a service and print the response
+    Call(Call),
+    /// Print a service's type
+    Type { service_name: String },
+    /// List the services of a type
+    Find {
+        service_type: String,
+        /// Print only how many there are
+        #[arg(short, long)]
+        count_services: bool,
+        /// Look at hidden services too
+        #[arg(long)]
+        include_hidden_services: bool,
+    },
+    /// Print a service's type and how many serve and call it
+    Info { service_name: String },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Call {
+    service_name: String,
+    service_type: String,
+    /// The request as YAML, such as "{a: 1, b: 2}"
+    #[arg(default_value = "{}")]
+    values: String,
+    /// Call again and again, this often per second
+    #[arg(short, long, value_name = "HZ", value_parser = hertz)]
+    rate: Option<Duration>,
+    /// Give up after this long; exit code 1
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "15")]
+    timeout: Duration,
+}
+
+impl Command {
+    pub(crate) fn run(self, environment: &Environment) -> Result<()> {
+        let session = environment.join()?;
+        match self {
+            Self::List { show_types, count_services, include_hidden_services } => {
+                let services = visible(&*session.whole_graph()?, include_hidden_services);
+                list(environment, &services, show_types, count_services);
+                Ok(())
+            }
+            Self::Call(call) => call.run(environment, &session),
+            Self::Type { service_name } => {
+                let (_, _, types) = find(&session, &service_name)?;
+                match environment.json() {
+                    true => output::json(&types),
+                    false => types.iter().for_each(|ty| out!("{ty}")),
+                }
+                Ok(())
+            }
+            Self::Find { service_type, count_services, include_hidden_services } => {
+                let mut services = visible(&*session.whole_graph()?, include_hidden_services);
+                services.retain(|_, types| types.contains(&service_type));
+                list(environment, &services, false, count_services);
+                Ok(())
+            }
+            Self::Info { service_name } => {
+                session.whole_graph()?;
+                let (graph, service, types) = find(&session, &service_name)?;
+                let count = |role: Role| graph.endpoints().filter(|e| e.role() == Some(role.clone())).count();
+                let clients = count(Role::Client(service.clone()));
+                let servers = count(Role::Server(service.clone()));
+                if environment.json() {
+                    output::json(
+                        &json!({"service": service, "types": types, "clients": clients, "servers": servers}),
+                    );
+                } else {
+                    out!("Type: {}\nClients count: {clients}\nServices count: {servers}", types.join(", "));
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn visible(graph: &Graph, include_hidden: bool) -> Named {
+    let mut services = graph.services();
+    services.retain(|name, _| include_hidden || !is_hidden(name));
+    services
+}
+
+/// Waits for a service; its full name and types.
+fn find(session: &Session, name: &str) -> Result<(std::rc::Rc<Graph>, String, Vec<String>)> {
+    let name = absolute(name);
+    let graph = session.discover(|graph| graph.services().contains_key(&name))?;
+    let mut services = graph.services();
+    match services.remove(&name) {
+        Some(types) => Ok((graph, name, types.into_iter().collect())),
+        None => Err(Failure::unknown("service", &name, services.keys().map(String::as_str))),
+    }
+}
+
+/// The two types of a service, as known here or as the server describes them.
+pub(super) fn service_types(
+    environment: &Environment,
+    session: &Session,
+    service: &str,
+    name: &str,
+) -> Result<[KnownType; 2]> {
+    let registry = environment.registry()?;
+    let name = match registry.full_name(name) {
+        Ok(full) if full.contains("/msg/") => {
+            return Err(Failure::usage(format!("{full} is a message, not a service")));
+        }
+        Ok(full) => full,
+        Err(_) => name.to_owned(),
+    };
+    let graph = session.graph();
+    let part = |part: &str| {
+        let name = format!("{name}_{part}");
+        let endpoints: Vec<_> =
+            graph.endpoints().filter(|e| e.ros_name() == service && e.type_name() == name).collect();
+        types::resolve(&registry, session, &name, &endpoints)
+    };
+    Ok([part("Request")?, part("Response")?])
+}
+
+impl Call {
+    fn run(&self, environment: &Environment, session: &Session) -> Result<()> {
+        let service = absolute(&self.service_name);
+        let there = |graph: &Graph| graph.services().contains_key(&service);
+        if !there(&*session.discover(there)?) {
+            eprintln!("waiting for service to become available...");
+            if !session.run_until(self.timeout, || there(&session.graph()))? {
+                let services = session.graph().services();
+                return Err(Failure::unknown("service", &service, services.keys().map(String::as_str)));
+            }
+        }
+        let offered = session.graph().services().remove(&service).unwrap_or_default();
+        let [request, response] = service_types(environment, session, &service, &self.service_type)?;
+        let wanted = request.name().trim_end_matches("_Request");
+        if !offered.contains(wanted) {
+            return Err(Failure::new(format!("{service} is a {}, not a {wanted}", joined(&offered))));
+        }
+        let message = DynamicMessage::from_yaml(&request.ty, &self.values, None)
+            .map_err(|error| Failure::usage(format!("{}: {error}", request.name())))?;
+        loop {
+            if !environment.json() {
+                out!("requester: making request: {}\n", message.to_python());
+            }
+            let types = [request.name_and_hash(), response.name_and_hash()];
+            let payload = session.call_raw(&service, types, message.to_payload(), self.timeout)?;
+            let answer = DynamicMessage::from_payload(&response.ty, &payload)
+                .map_err(|error| Failure::new(format!("the response cannot be decoded: {error}")))?;
+            match environment.json() {
+                true => output::json_line(&answer),
+                false => out!("response:\n{}\n", answer.to_python()),
+            }
+            match self.rate {
+                Some(period) if !output::closed() => session.run_until(period, || false)?,
+                _ => return Ok(()),
+            };
+        }
+    }
+}

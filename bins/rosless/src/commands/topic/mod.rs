@@ -1,0 +1,301 @@
+//! `rosless topic`.
+
+mod bw;
+mod delay;
+mod echo;
+mod hz;
+mod measure;
+mod publish;
+
+use clap::{Args, Subcommand};
+use rosless_graph::{
+    Graph,
+    graph::Endpoint,
+    qos::{Durability, History, Liveliness, Reliability},
+};
+use serde_json::{Value, json};
+
+use super::{Named, joined, list};
+use crate::{
+    Environment,
+    failure::{Failure, Result},
+    output::{self, out},
+    session::{Session, absolute, is_hidden},
+    types::{self, KnownType},
+};
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// List the topics on the graph
+    List(List),
+    /// Print a topic's type, publishers and subscriptions
+    Info(Info),
+    /// Print the messages of a topic
+    Echo(echo::Echo),
+    /// Publish a message, once or many times
+    Pub(publish::Publish),
+    /// Print how often messages come
+    Hz(hz::Hz),
+    /// Print how many bytes come per second
+    Bw(bw::Bandwidth),
+    /// Print how old messages with a header are when they come
+    Delay(delay::Delay),
+    /// Print a topic's type
+    Type { topic_name: String },
+    /// List the topics of a type
+    Find {
+        topic_type: String,
+        /// Print only how many there are
+        #[arg(short, long)]
+        count_topics: bool,
+        /// Look at hidden topics too
+        #[arg(long)]
+        include_hidden_topics: bool,
+    },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct List {
+    /// Show the types too
+    #[arg(short = 't', long)]
+    show_types: bool,
+    /// Print only how many there are
+    #[arg(short, long)]
+    count_topics: bool,
+    /// Show topics with a part that begins with an underscore too
+    #[arg(long)]
+    include_hidden_topics: bool,
+    /// Show how many publish and subscribe
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Info {
+    topic_name: String,
+    /// Show node, type hash, gid and quality of service of every endpoint
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+impl Command {
+    pub(crate) fn run(self, environment: &Environment) -> Result<()> {
+        match self {
+            Self::List(list) => list.run(environment),
+            Self::Info(info) => info.run(environment),
+            Self::Echo(echo) => echo.run(environment),
+            Self::Pub(publish) => publish.run(environment),
+            Self::Hz(hz) => hz.run(environment),
+            Self::Bw(bandwidth) => bandwidth.run(environment),
+            Self::Delay(delay) => delay.run(environment),
+            Self::Type { topic_name } => {
+                let topic = absolute(&topic_name);
+                let session = environment.join()?;
+                let graph = session.discover(|graph| graph.topics().contains_key(&topic))?;
+                let types = graph.topics().remove(&topic).ok_or_else(|| unknown(&graph, &topic))?;
+                match environment.json() {
+                    true => output::json(&types),
+                    false => types.iter().for_each(|ty| out!("{ty}")),
+                }
+                Ok(())
+            }
+            Self::Find { topic_type, count_topics, include_hidden_topics } => {
+                let mut topics = visible(&*environment.join()?.whole_graph()?, include_hidden_topics);
+                topics.retain(|_, types| types.contains(&topic_type));
+                list(environment, &topics, false, count_topics);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn visible(graph: &Graph, include_hidden: bool) -> Named {
+    let mut topics = graph.topics();
+    topics.retain(|name, _| include_hidden || !is_hidden(name));
+    topics
+}
+
+fn unknown(graph: &Graph, topic: &str) -> Failure {
+    let topics = graph.topics();
+    Failure::unknown("topic", topic, topics.keys().map(String::as_str))
+}
+
+impl List {
+    fn run(&self, environment: &Environment) -> Result<()> {
+        let graph = environment.join()?.whole_graph()?;
+        let topics = visible(&graph, self.include_hidden_topics);
+        if !self.verbose || environment.json() {
+            list(environment, &topics, self.show_types, self.count_topics);
+            return Ok(());
+        }
+        for (title, word) in [("Published", "publisher"), ("Subscribed", "subscriber")] {
+            out!("{title} topics:");
+            for (topic, types) in &topics {
+                let count = match word {
+                    "publisher" => graph.publishers(topic).len(),
+                    _ => graph.subscriptions(topic).len(),
+                };
+                if count > 0 {
+                    let plural = if count > 1 { "s" } else { "" };
+                    out!(" * {topic} [{}] {count} {word}{plural}", joined(types));
+                }
+            }
+            out!();
+        }
+        Ok(())
+    }
+}
+
+impl Info {
+    fn run(&self, environment: &Environment) -> Result<()> {
+        let topic = absolute(&self.topic_name);
+        let graph = environment.join()?.whole_graph()?;
+        let types = graph.topics().remove(&topic).ok_or_else(|| unknown(&graph, &topic))?;
+        let (publishers, subscriptions) = (graph.publishers(&topic), graph.subscriptions(&topic));
+        if environment.json() {
+            let all = |endpoints: &[&Endpoint]| -> Vec<Value> {
+                endpoints.iter().map(|e| endpoint_json(&graph, e)).collect()
+            };
+            output::json(&json!({"topic": topic, "types": types, "publishers": all(&publishers),
+                "subscriptions": all(&subscriptions)}));
+            return Ok(());
+        }
+        match types.first() {
+            Some(only) if types.len() == 1 => out!("Type: {only}"),
+            _ => out!("Type: [{}]", types.iter().map(|t| format!("'{t}'")).collect::<Vec<_>>().join(", ")),
+        }
+        let blank = || {
+            if self.verbose {
+                out!()
+            }
+        };
+        blank();
+        for (title, kind, endpoints) in
+            [("Publisher", "PUBLISHER", &publishers), ("Subscription", "SUBSCRIPTION", &subscriptions)]
+        {
+            out!("{title} count: {}", endpoints.len());
+            blank();
+            if self.verbose {
+                endpoints.iter().for_each(|endpoint| print_endpoint(&graph, endpoint, kind));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Name and namespace of the endpoint's node.
+fn owner(graph: &Graph, endpoint: &Endpoint) -> (String, String) {
+    let unknown = || "_NODE_NAME_UNKNOWN_".to_owned();
+    graph.node_of(&endpoint.gid).map_or_else(
+        || (unknown(), "_NODE_NAMESPACE_UNKNOWN_".to_owned()),
+        |node| (node.name, node.namespace),
+    )
+}
+
+fn print_endpoint(graph: &Graph, endpoint: &Endpoint, kind: &str) {
+    let (name, namespace) = owner(graph, endpoint);
+    out!("Node name: {name}");
+    out!("Node namespace: {namespace}");
+    out!("Topic type: {}", endpoint.type_name());
+    out!("Topic type hash: {}", endpoint.type_hash.as_deref().unwrap_or("INVALID"));
+    out!("Endpoint type: {kind}");
+    out!("GID: {}", endpoint.gid);
+    out!("QoS profile:");
+    for (policy, value) in policies(endpoint) {
+        out!("  {policy}: {value}");
+    }
+    out!();
+}
+
+fn policies(endpoint: &Endpoint) -> [(&'static str, String); 7] {
+    let qos = &endpoint.qos;
+    let duration = |duration: Option<std::time::Duration>| {
+        duration.map_or_else(|| "Infinite".to_owned(), |d| format!("{} nanoseconds", d.as_nanos()))
+    };
+    let reliability = match qos.reliability {
+        Reliability::Reliable => "RELIABLE",
+        Reliability::BestEffort => "BEST_EFFORT",
+    };
+    let durability = match qos.durability {
+        Durability::Volatile => "VOLATILE",
+        Durability::TransientLocal => "TRANSIENT_LOCAL",
+    };
+    let liveliness = match qos.liveliness {
+        Liveliness::Automatic => "AUTOMATIC",
+        Liveliness::ManualByTopic => "MANUAL_BY_TOPIC",
+    };
+    let history = match qos.history {
+        History::KeepLast(depth) => format!("KEEP_LAST ({depth})"),
+        History::KeepAll => "KEEP_ALL".to_owned(),
+        History::Unknown => "UNKNOWN".to_owned(),
+    };
+    [
+        ("Reliability", reliability.to_owned()),
+        ("History (Depth)", history),
+        ("Durability", durability.to_owned()),
+        ("Lifespan", duration(qos.lifespan)),
+        ("Deadline", duration(qos.deadline)),
+        ("Liveliness", liveliness.to_owned()),
+        ("Liveliness lease duration", duration(qos.liveliness_lease)),
+    ]
+}
+
+fn endpoint_json(graph: &Graph, endpoint: &Endpoint) -> Value {
+    let (name, namespace) = owner(graph, endpoint);
+    let qos: serde_json::Map<String, Value> =
+        policies(endpoint).into_iter().map(|(policy, value)| (policy.to_owned(), json!(value))).collect();
+    json!({"node": name, "namespace": namespace, "type": endpoint.type_name(), "type_hash": endpoint.type_hash,
+        "gid": endpoint.gid.to_string(), "qos": qos})
+}
+
+/// A topic somebody publishes, looked up for `echo` and what measures.
+struct Source {
+    topic: String,
+    known: KnownType,
+    /// The publishers found; none yet when the user named the type.
+    publishers: Vec<Endpoint>,
+}
+
+impl Source {
+    fn find(environment: &Environment, session: &Session, topic: &str, ty: Option<&str>) -> Result<Self> {
+        let topic = absolute(topic);
+        let registry = environment.registry()?;
+        let wanted = ty.map(|ty| registry.full_name(ty).unwrap_or_else(|_| ty.to_owned()));
+        // With its publisher comes the publisher's node, which may have to describe the type.
+        let graph = session.discover(|graph| {
+            let publishers = graph.publishers(&topic);
+            !publishers.is_empty() && publishers.iter().all(|p| graph.node_of(&p.gid).is_some())
+        })?;
+        let publishers = graph.publishers(&topic);
+        if publishers.is_empty() {
+            eprintln!("WARNING: topic [{topic}] does not appear to be published yet");
+        }
+        let types = graph.topics().remove(&topic).unwrap_or_default();
+        let name = match (wanted, types.len()) {
+            (Some(wanted), 0) => wanted,
+            (Some(wanted), _) if types.contains(&wanted) => wanted,
+            (Some(wanted), _) => {
+                return Err(Failure::new(format!("{topic} carries {}, not {wanted}", joined(&types))));
+            }
+            (None, 0) => {
+                let unknown = unknown(&graph, &topic);
+                return Err(Failure::new(format!(
+                    "Could not determine the type for the passed topic. {}\n\
+                     To wait for it, name the type: `rosless topic echo {topic} TYPE`",
+                    unknown.message
+                )));
+            }
+            (None, 1) => types.first().cloned().unwrap_or_default(),
+            (None, _) => {
+                return Err(Failure::new(format!(
+                    "Cannot echo topic '{topic}', as it contains more than one type: [{}]; name one of them",
+                    joined(&types)
+                )));
+            }
+        };
+        let publishers: Vec<_> = publishers.into_iter().filter(|p| p.type_name() == name).collect();
+        let known = types::resolve(&registry, session, &name, &publishers)?;
+        let publishers = publishers.into_iter().cloned().collect();
+        Ok(Self { topic, known, publishers })
+    }
+}

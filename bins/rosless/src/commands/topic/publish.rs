@@ -1,0 +1,165 @@
+//! `rosless topic pub`.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use rosless_graph::{Qos, RawPublisher, monotonic};
+use rosless_schema::{DynamicMessage, Stamp};
+
+use crate::{
+    Environment,
+    cli::{hertz, seconds},
+    commands::joined,
+    failure::{Failure, Result},
+    output::{self, out},
+    qos::QosArgs,
+    session::{Session, absolute},
+    types::{self, KnownType},
+};
+
+#[derive(Args, Debug)]
+pub(crate) struct Publish {
+    topic_name: String,
+    message_type: String,
+    /// The message as YAML, such as "{data: hi}"; what is left out has its default. `header: auto` and `stamp: now`
+    /// are filled in for every message
+    #[arg(default_value = "{}")]
+    values: String,
+    /// How often per second
+    #[arg(short, long, value_name = "HZ", value_parser = hertz, default_value = "1")]
+    rate: Duration,
+    /// Print every Nth message; 0 for none
+    #[arg(short, long, value_name = "N", default_value_t = 1)]
+    print: u64,
+    /// Publish one message and leave
+    #[arg(short = '1', long, conflicts_with = "times")]
+    once: bool,
+    /// Publish this many messages and leave
+    #[arg(short, long, value_name = "N")]
+    times: Option<u64>,
+    /// Wait for this many subscriptions first; by default 1 with --once and --times, else 0
+    #[arg(short, long, value_name = "N")]
+    wait_matching_subscriptions: Option<usize>,
+    /// Give up waiting for subscriptions after this long; exit code 1
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    max_wait_time_secs: Option<Duration>,
+    /// Stay this long after the last message
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "0.1")]
+    keep_alive: Duration,
+    /// Name of the publishing node
+    #[arg(short, long)]
+    node_name: Option<String>,
+    #[command(flatten)]
+    qos: QosArgs,
+}
+
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+const ACKNOWLEDGED: Duration = Duration::from_secs(2);
+
+impl Publish {
+    pub(crate) fn run(self, environment: &Environment) -> Result<()> {
+        let spin = environment.global.spin_time;
+        let session = Session::join(&environment.settings, spin, self.node_name.as_deref(), true)?;
+        let topic = absolute(&self.topic_name);
+        let known = self.resolve_type(environment, &session, &topic)?;
+        // What cannot be read is refused before anybody sees a publisher.
+        self.message(&known)?;
+        let (ty, hash) = known.name_and_hash();
+        let publisher = session.node.raw_publisher(&topic, ty, hash, self.qos.apply(Qos::default()))?;
+        let limit = if self.once { Some(1) } else { self.times };
+        self.await_subscriptions(&session, &publisher, limit)?;
+        let ended = self.publish(environment, &session, &publisher, &known, limit);
+        match ended {
+            Err(interrupted) if interrupted.code == 130 && limit.is_none() => Ok(()),
+            other => other,
+        }
+    }
+
+    /// The type named, checked against what others use on the topic.
+    fn resolve_type(&self, environment: &Environment, session: &Session, topic: &str) -> Result<KnownType> {
+        let registry = environment.registry()?;
+        let name = registry.full_name(&self.message_type).unwrap_or_else(|_| self.message_type.clone());
+        let graph = session.discover(|graph| !graph.subscriptions(topic).is_empty())?;
+        let types = graph.topics().remove(topic).unwrap_or_default();
+        if !types.is_empty() && !types.contains(&name) {
+            return Err(Failure::new(format!("{topic} carries {}, not {name}", joined(&types))));
+        }
+        let mut endpoints = graph.subscriptions(topic);
+        endpoints.extend(graph.publishers(topic));
+        endpoints.retain(|endpoint| endpoint.type_name() == name);
+        types::resolve(&registry, session, &name, &endpoints)
+    }
+
+    fn message(&self, known: &KnownType) -> Result<DynamicMessage> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let stamp =
+            Stamp { sec: i32::try_from(now.as_secs()).unwrap_or(i32::MAX), nanosec: now.subsec_nanos() };
+        DynamicMessage::from_yaml(&known.ty, &self.values, Some(stamp))
+            .map_err(|error| Failure::usage(format!("{}: {error}", known.name())))
+    }
+
+    fn await_subscriptions(
+        &self,
+        session: &Session,
+        publisher: &RawPublisher,
+        limit: Option<u64>,
+    ) -> Result<()> {
+        let wanted = self.wait_matching_subscriptions.unwrap_or(usize::from(limit.is_some()));
+        let mut ask = monotonic();
+        let found = session.run_until(self.max_wait_time_secs.unwrap_or(Duration::MAX / 4), || {
+            let matched = publisher.matched();
+            if matched < wanted && monotonic() >= ask {
+                ask += ASK_AGAIN;
+                eprintln!("Waiting for at least {wanted} matching subscription(s)...");
+            }
+            matched >= wanted
+        })?;
+        if !found {
+            return Err(Failure::new(format!(
+                "Timed out waiting for subscribers: Expected {wanted} subscribers but only got {} subscribers",
+                publisher.matched()
+            )));
+        }
+        if limit.is_some() {
+            session.settle(publisher)?;
+        }
+        if publisher.matched() == 0 {
+            eprintln!("WARNING: nobody subscribes to {} yet; wait for it with -w 1", publisher.topic());
+        }
+        Ok(())
+    }
+
+    fn publish(
+        &self,
+        environment: &Environment,
+        session: &Session,
+        publisher: &RawPublisher,
+        known: &KnownType,
+        limit: Option<u64>,
+    ) -> Result<()> {
+        if !environment.json() {
+            out!("publisher: beginning loop");
+        }
+        let (mut due, mut count) = (monotonic(), 0);
+        while limit.is_none_or(|limit| count < limit) && !output::closed() {
+            session.run_until(due.saturating_sub(monotonic()), || false)?;
+            due += self.rate;
+            let message = self.message(known)?;
+            count += 1;
+            if self.print > 0 && count % self.print == 0 {
+                match environment.json() {
+                    true => output::json_line(&message),
+                    false => out!("publishing #{count}: {}\n", message.to_python()),
+                }
+            }
+            if !publisher.publish(message.to_payload()) {
+                eprintln!("WARNING: message #{count} was dropped: subscriptions are too slow");
+            }
+        }
+        session.run_until(self.keep_alive, || false)?;
+        if !publisher.wait_acknowledged(ACKNOWLEDGED) {
+            return Err(Failure::new("not every reliable subscription confirmed the messages"));
+        }
+        Ok(())
+    }
+}

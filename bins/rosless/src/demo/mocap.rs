@@ -1,0 +1,155 @@
+//! Systems are discovered, started in one session, observed, and stopped.
+
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    rc::Rc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use rosless_graph::Qos;
+use rosless_wire::{
+    lifecycle_msgs::{
+        msg::State,
+        srv::{GetState, GetStateRequest},
+    },
+    mocap_control_msgs::msg::{Control, MocapInfo},
+    mocap4r2_msgs::msg::Markers,
+    sensor_msgs::msg::Imu,
+    std_srvs::srv::{Trigger, TriggerRequest},
+};
+
+use super::{
+    Row,
+    stage::{self, Stage},
+};
+use crate::failure::{Failure, Result};
+
+pub(super) const DRIVER: &str = "/mocap4r2_dummy_driver_node";
+pub(super) const DEVICE: &str = "/controlled_device_example";
+/// Seconds the device's clock is ahead.
+pub(super) const CLOCK_OFFSET: &str = "0.25";
+
+const ANSWER: Duration = Duration::from_secs(12);
+const SAMPLES: u32 = 30;
+
+/// What was heard.
+#[derive(Debug, Default)]
+struct Heard {
+    announced: BTreeMap<String, Vec<String>>,
+    /// System to the offset of its clock in its ACK_START.
+    started: BTreeMap<String, f64>,
+    stopped: Vec<String>,
+    markers: u32,
+    imu: u32,
+}
+
+/// A running session.
+pub(super) struct Session(Rc<RefCell<Heard>>);
+
+pub(super) fn start(stage: &Stage, rows: &mut Vec<Row>) -> Result<Session> {
+    let heard = Rc::new(RefCell::new(Heard::default()));
+    listen(stage, &heard)?;
+    stage.wait("two announced systems", stage::PATIENCE, || heard.borrow().announced.len() == 2)?;
+    for (system, topics) in &heard.borrow().announced {
+        stage.done("system announced", &format!("{system} with {}", topics.join(", ")));
+    }
+    trigger(stage, "/mocap_controller/start")?;
+    stage.wait("both ACK_START", ANSWER, || heard.borrow().started.len() == 2)?;
+    expect_state(stage, State::PRIMARY_STATE_ACTIVE)?;
+    for (system, offset) in &heard.borrow().started {
+        stage.done("started, active", &format!("{system}, clock {:+.1} ms", offset * 1e3));
+    }
+    // Whoever is ahead by a quarter of a second is noticed, whatever the network adds.
+    let device = heard.borrow().started.get(DEVICE.trim_start_matches('/')).copied().unwrap_or_default();
+    let driver = heard.borrow().started.get(DRIVER.trim_start_matches('/')).copied().unwrap_or_default();
+    let set: f64 = CLOCK_OFFSET.parse().unwrap_or_default();
+    if (device - driver - set).abs() > 0.1 {
+        return Err(Failure::new(format!(
+            "clock offsets {device:.3} s and {driver:.3} s do not show the {set} s set"
+        )));
+    }
+    rows.push(("systems", format!("2 started, clocks {:+.1} ms and {:+.1} ms", driver * 1e3, device * 1e3)));
+    let enough = |heard: &Heard| heard.markers >= SAMPLES && heard.imu >= SAMPLES;
+    let took = stage.wait("markers and IMU data", ANSWER, || enough(&heard.borrow()))?;
+    let figure = format!(
+        "{} marker sets and {} IMU samples in {:.1} s",
+        heard.borrow().markers,
+        heard.borrow().imu,
+        took.as_secs_f64()
+    );
+    stage.done("data flows", &figure);
+    rows.push(("data", figure));
+    Ok(Session(heard))
+}
+
+impl Session {
+    pub(super) fn stop(&self, stage: &Stage, rows: &mut Vec<Row>) -> Result<()> {
+        trigger(stage, "/mocap_controller/stop")?;
+        stage.wait("both ACK_STOP", ANSWER, || self.0.borrow().stopped.len() == 2)?;
+        expect_state(stage, State::PRIMARY_STATE_INACTIVE)?;
+        let figure = format!("{} inactive", self.0.borrow().stopped.join(" and "));
+        stage.done("session stopped", &figure);
+        rows.push(("session end", figure));
+        Ok(())
+    }
+}
+
+fn listen(stage: &Stage, heard: &Rc<RefCell<Heard>>) -> Result<()> {
+    let (events, node) = (&stage.session.event_loop, &stage.session.node);
+    let state = heard.clone();
+    events.subscribe::<MocapInfo>(
+        node,
+        "/mocap_environment",
+        Qos::default().keep_all().transient_local(),
+        move |(), s| {
+            let info = s.message;
+            state.borrow_mut().announced.insert(info.system_source, info.topics);
+        },
+    )?;
+    let state = heard.clone();
+    events.subscribe::<Control>(node, "/mocap_control", Qos::default().depth(1000), move |(), s| {
+        let stamp = Duration::new(s.message.stamp.sec.max(0) as u64, s.message.stamp.nanosec);
+        let mut state = state.borrow_mut();
+        match s.message.control_type {
+            Control::ACK_START => {
+                let offset = seconds(UNIX_EPOCH + stamp) - seconds(s.info.reception_stamp);
+                state.started.insert(s.message.system_source, offset);
+            }
+            Control::ACK_STOP => state.stopped.push(s.message.system_source),
+            _ => {}
+        }
+    })?;
+    let state = heard.clone();
+    events.subscribe::<Markers>(node, "/markers", Qos::default().depth(1000), move |(), _| {
+        state.borrow_mut().markers += 1
+    })?;
+    let state = heard.clone();
+    events.subscribe::<Imu>(node, "/mocap_imu_data", Qos::sensor_data(), move |(), _| {
+        state.borrow_mut().imu += 1
+    })?;
+    Ok(())
+}
+
+fn seconds(time: SystemTime) -> f64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
+fn trigger(stage: &Stage, service: &str) -> Result<()> {
+    let answer = stage.session.call::<Trigger>(service, &TriggerRequest {}, ANSWER)?;
+    match answer.success {
+        true => Ok(()),
+        false => Err(Failure::new(format!("{service}: {}", answer.message))),
+    }
+}
+
+fn expect_state(stage: &Stage, wanted: u8) -> Result<()> {
+    for system in [DRIVER, DEVICE] {
+        let state =
+            stage.session.call::<GetState>(&format!("{system}/get_state"), &GetStateRequest {}, ANSWER)?;
+        if state.current_state.id != wanted {
+            return Err(Failure::new(format!("{system} is {} and should not be", state.current_state.label)));
+        }
+    }
+    Ok(())
+}

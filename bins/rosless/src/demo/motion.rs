@@ -1,0 +1,122 @@
+//! A robot moves along a square without stopping at its corners: one blended sequence.
+
+use std::{
+    cell::RefCell,
+    rc::Rc,
+    time::{Duration, Instant},
+};
+
+use rosless_graph::{
+    Qos,
+    action::{GoalState, GoalUpdate},
+};
+use rosless_wire::{
+    control_msgs::{
+        action::{ExecuteMotionPrimitiveSequence, ExecuteMotionPrimitiveSequenceGoal},
+        msg::{MotionArgument, MotionPrimitive, MotionPrimitiveSequence},
+    },
+    geometry_msgs::msg::{Point, Pose, PoseStamped, Quaternion},
+    sensor_msgs::msg::JointState,
+};
+
+use super::{Row, stage::Stage};
+use crate::failure::{Failure, Result};
+
+const CONTROLLER: &str = "/motion_primitive_controller";
+const START: [f64; 6] = [-0.6, 0.0, 1.4, 0.0, 0.6, 0.0];
+/// Corners in the order they are passed, m.
+const CORNERS: [[f64; 2]; 5] = [[0.08, 0.50], [0.08, 0.58], [-0.08, 0.58], [-0.08, 0.50], [0.08, 0.50]];
+const HEIGHT: f64 = 0.11;
+const BLEND_RADIUS: f64 = 0.02;
+const ANSWER: Duration = Duration::from_secs(10);
+const LONGEST: Duration = Duration::from_secs(30);
+
+#[derive(Debug, Default)]
+struct Heard {
+    primitive: u8,
+    end: Option<Result<(GoalState, i32), String>>,
+    joint_states: u32,
+    /// The slowest the robot was between two corners, as the length of its joint speeds.
+    slowest: Option<f64>,
+}
+
+pub(super) fn sequence(stage: &Stage, rows: &mut Vec<Row>) -> Result<()> {
+    let (events, node) = (&stage.session.event_loop, &stage.session.node);
+    let heard = Rc::new(RefCell::new(Heard::default()));
+    let (state, context) = (heard.clone(), stage.session.context.clone());
+    events.subscribe::<JointState>(node, "/joint_states", Qos::default(), move |(), sample| {
+        // The arm publishes its joints here too.
+        let publisher = context.graph().node_of(&sample.info.publisher);
+        if publisher.is_none_or(|node| node.to_string() != CONTROLLER) {
+            return;
+        }
+        let mut heard = state.borrow_mut();
+        heard.joint_states += 1;
+        if (2..CORNERS.len() as u8).contains(&heard.primitive) && heard.end.is_none() {
+            let speed = sample.message.velocity.iter().map(|v| v * v).sum::<f64>().sqrt();
+            heard.slowest = Some(heard.slowest.map_or(speed, |slowest| slowest.min(speed)));
+        }
+    })?;
+    let action = format!("{CONTROLLER}/motion_sequence");
+    let client = events.action_client::<ExecuteMotionPrimitiveSequence>(node, &action)?;
+    stage.wait("the motion controller", ANSWER, || client.is_ready())?;
+    let state = heard.clone();
+    let began = Instant::now();
+    client.send_goal(goal(), ANSWER, LONGEST, move |(), update| {
+        let mut heard = state.borrow_mut();
+        match update {
+            GoalUpdate::Feedback(feedback) => heard.primitive = feedback.current_primitive_index,
+            GoalUpdate::Ended(state, result) => heard.end = Some(Ok((state, result.error_code))),
+            GoalUpdate::Rejected => heard.end = Some(Err("the sequence was refused".to_owned())),
+            GoalUpdate::Failed(error) => heard.end = Some(Err(error.to_string())),
+            GoalUpdate::Accepted(_) | GoalUpdate::Status(_) => {}
+        }
+    });
+    stage.wait("the end of the sequence", ANSWER + LONGEST, || heard.borrow().end.is_some())?;
+    let heard = heard.borrow();
+    match &heard.end {
+        Some(Ok((GoalState::Succeeded, 0))) => {}
+        other => return Err(Failure::new(format!("the sequence did not succeed: {other:?}"))),
+    }
+    let slowest = heard.slowest.unwrap_or_default();
+    if slowest < 1e-3 {
+        return Err(Failure::new("the robot stopped at a corner: the sequence was not blended"));
+    }
+    let figure = format!(
+        "{} primitives in {:.1} s, never below {slowest:.2} rad/s at a corner ({} joint states)",
+        1 + CORNERS.len(),
+        began.elapsed().as_secs_f64(),
+        heard.joint_states
+    );
+    stage.done("blended sequence", &figure);
+    rows.push(("motion", figure));
+    Ok(())
+}
+
+fn goal() -> ExecuteMotionPrimitiveSequenceGoal {
+    let arguments = |velocity: f64, acceleration: f64| {
+        let argument = |(name, value): (&str, f64)| MotionArgument { name: name.to_owned(), value };
+        [("velocity", velocity), ("acceleration", acceleration)].map(argument).to_vec()
+    };
+    let start = MotionPrimitive {
+        r#type: MotionPrimitive::LINEAR_JOINT,
+        additional_arguments: arguments(1.0, 4.0),
+        joint_positions: START.to_vec(),
+        ..Default::default()
+    };
+    let corner = |(index, [x, y]): (usize, &[f64; 2])| {
+        let pose = Pose {
+            position: Point { x: *x, y: *y, z: HEIGHT },
+            orientation: Quaternion { x: 0.644218, y: 0.0, z: 0.0, w: 0.764842 },
+        };
+        MotionPrimitive {
+            r#type: MotionPrimitive::LINEAR_CARTESIAN,
+            blend_radius: if index + 1 < CORNERS.len() { BLEND_RADIUS } else { 0.0 },
+            additional_arguments: arguments(0.25, 2.0),
+            poses: vec![PoseStamped { pose, ..Default::default() }],
+            ..Default::default()
+        }
+    };
+    let motions = std::iter::once(start).chain(CORNERS.iter().enumerate().map(corner)).collect();
+    ExecuteMotionPrimitiveSequenceGoal { trajectory: MotionPrimitiveSequence { motions } }
+}

@@ -1,0 +1,119 @@
+//! The demo's place on the graph, its daemons and its display.
+
+use std::{
+    cell::RefCell,
+    collections::VecDeque,
+    io::{self, IsTerminal as _},
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use rosless_graph::{config::Settings, console::eprint_line};
+
+use crate::{
+    failure::{Failure, Result},
+    fleet::{Child, Executables, LineSink, Program, stop_all},
+    output::out,
+    session::Session,
+};
+
+/// For what takes a moment on a busy machine.
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+/// Lines of a daemon that are shown when it dies.
+const LAST_WORDS: usize = 8;
+
+type Lines = Arc<Mutex<VecDeque<String>>>;
+
+pub(super) struct Stage {
+    pub(super) session: Session,
+    children: RefCell<Vec<(Child, Lines)>>,
+    began: Instant,
+    quiet: bool,
+    verbose: bool,
+}
+
+impl Stage {
+    pub(super) fn open(settings: Settings, quiet: bool, verbose: bool) -> Result<Self> {
+        let session = Session::join(&settings, None, None, true)?;
+        Ok(Self { session, children: RefCell::default(), began: Instant::now(), quiet, verbose })
+    }
+
+    pub(super) fn start(&self, executables: &Executables, program: &Program) -> Result<()> {
+        let lines = Lines::default();
+        let (kept, name, verbose) = (lines.clone(), program.name.clone(), self.verbose);
+        let sink: LineSink = Arc::new(move |line| {
+            if verbose {
+                eprint_line(&format!("{name:>10} | {line}"));
+            }
+            let mut kept = kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            kept.push_back(line.to_owned());
+            if kept.len() > LAST_WORDS {
+                kept.pop_front();
+            }
+        });
+        let domain = self.session.context.settings().environment.domain_id;
+        let child = executables.start(program, domain, "LOCALHOST", sink)?;
+        self.children.borrow_mut().push((child, lines));
+        Ok(())
+    }
+
+    /// Runs until the condition holds; how long it took.
+    ///
+    /// # Errors
+    /// When it does not hold in time, on Ctrl-C, and when a daemon dies.
+    pub(super) fn wait(
+        &self,
+        what: &str,
+        timeout: Duration,
+        mut condition: impl FnMut() -> bool,
+    ) -> Result<Duration> {
+        let began = Instant::now();
+        let mut death = None;
+        let held = self.session.run_until(timeout, || {
+            death = self.death();
+            death.is_some() || condition()
+        })?;
+        match death {
+            Some(death) => Err(death),
+            None if held => Ok(began.elapsed()),
+            None => Err(Failure::new(format!("{what}: not seen within {} s", timeout.as_secs()))),
+        }
+    }
+
+    /// Whether a daemon has ended, and what it said last.
+    fn death(&self) -> Option<Failure> {
+        let mut children = self.children.borrow_mut();
+        children.iter_mut().find_map(|(child, lines)| {
+            let status = child.ended()?;
+            let last = lines.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let last: Vec<_> = last.iter().map(|line| format!("  {line}")).collect();
+            Some(Failure::new(format!(
+                "{} died ({status}); its last words:\n{}",
+                child.name,
+                last.join("\n")
+            )))
+        })
+    }
+
+    /// Ends every daemon; how many had to be killed.
+    pub(super) fn close(&self) -> usize {
+        stop_all(self.children.take().into_iter().map(|(child, _)| child).collect())
+    }
+
+    pub(super) fn say(&self, text: &str) {
+        if !self.quiet {
+            out!("{text}");
+        }
+    }
+
+    /// A step of the story that was seen to happen.
+    pub(super) fn done(&self, what: &str, figure: &str) {
+        let tick = if io::stdout().is_terminal() { "\x1b[32m✓\x1b[0m" } else { "✓" };
+        self.say(&format!("{:5.1} s  {tick} {what}: {figure}", self.began.elapsed().as_secs_f64()));
+    }
+}
+
+/// Adds what is known to a failure.
+pub(super) fn explain(failure: Failure, more: &str) -> Failure {
+    Failure { message: format!("{} ({more})", failure.message), ..failure }
+}

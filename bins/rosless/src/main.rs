@@ -1,0 +1,82 @@
+//! `rosless`: the front door. What people use ros2cli for, without ROS, and one command that starts it all.
+#![forbid(unsafe_code)]
+
+mod cli;
+mod commands;
+mod demo;
+mod failure;
+mod fleet;
+mod output;
+mod qos;
+mod session;
+mod supervise;
+mod types;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use rosless_graph::config::{self, Settings};
+use rosless_schema::Registry;
+
+use crate::{
+    cli::{Cli, Command, Global},
+    failure::Result,
+    session::Session,
+};
+
+/// What every command gets.
+#[derive(Debug)]
+pub(crate) struct Environment {
+    pub(crate) settings: Settings,
+    pub(crate) global: Global,
+}
+
+impl Environment {
+    /// Joins the graph with a hidden node.
+    pub(crate) fn join(&self) -> Result<Session> {
+        Session::join(&self.settings, self.global.spin_time, None, true)
+    }
+
+    /// The definitions known without asking anybody.
+    pub(crate) fn registry(&self) -> Result<Registry> {
+        types::registry(&self.global.idl)
+    }
+
+    pub(crate) fn json(&self) -> bool {
+        self.global.json
+    }
+}
+
+fn main() -> ExitCode {
+    if let Some(failure) = fleet::become_child() {
+        return failure.report();
+    }
+    let (mut settings, arguments) = config::settings_or_exit();
+    let Cli { global, command } = Cli::parse_from(arguments);
+    if let Some(domain) = global.domain {
+        settings.environment.domain_id = domain;
+    }
+    let environment = Environment { settings, global };
+    match run(command, &environment) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(command: Command, environment: &Environment) -> Result<()> {
+    match command {
+        Command::Node(command) => command.run(environment),
+        Command::Topic(command) => command.run(environment),
+        Command::Service(command) => command.run(environment),
+        Command::Lifecycle(command) => command.run(environment),
+        Command::Param(command) => command.run(environment),
+        Command::Action(command) => command.run(environment),
+        Command::Interface(command) => command.run(environment),
+        Command::Doctor(command) => command.run(environment),
+        Command::Demo(command) => command.run(environment),
+        Command::Up(command) => command.run(environment),
+        Command::Down(command) => command.run(environment),
+        Command::Completions(command) => command.run(),
+        Command::Man(command) => command.run(),
+    }
+}

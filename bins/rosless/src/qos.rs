@@ -1,0 +1,229 @@
+//! `--qos-…` as ros2 has them, and the profile that reaches every publisher.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use rosless_graph::{
+    Qos,
+    graph::Endpoint,
+    qos::{Durability, History, Liveliness, Reliability},
+};
+
+use crate::cli::seconds;
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum ProfileName {
+    Default,
+    SystemDefault,
+    SensorData,
+    ServicesDefault,
+    Parameters,
+    ParameterEvents,
+    ActionStatusDefault,
+    BestAvailable,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum ReliabilityName {
+    Reliable,
+    BestEffort,
+    SystemDefault,
+    BestAvailable,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum DurabilityName {
+    Volatile,
+    TransientLocal,
+    SystemDefault,
+    BestAvailable,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum HistoryName {
+    KeepLast,
+    KeepAll,
+    SystemDefault,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum LivelinessName {
+    Automatic,
+    ManualByTopic,
+    SystemDefault,
+    BestAvailable,
+}
+
+/// Quality of service; what is not given is taken from the other side where that is known, else from ROS's default.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Quality of service")]
+pub(crate) struct QosArgs {
+    /// Start from this profile
+    #[arg(long, value_name = "PROFILE")]
+    qos_profile: Option<ProfileName>,
+    /// Queue size
+    #[arg(long, value_name = "N")]
+    qos_depth: Option<u32>,
+    /// Keep the last N samples or all
+    #[arg(long, value_name = "HISTORY")]
+    qos_history: Option<HistoryName>,
+    /// Repeat lost samples or not
+    #[arg(long, value_name = "RELIABILITY")]
+    qos_reliability: Option<ReliabilityName>,
+    /// Keep samples for late joiners or not
+    #[arg(long, value_name = "DURABILITY")]
+    qos_durability: Option<DurabilityName>,
+    /// Who asserts that the publisher is alive
+    #[arg(long, value_name = "LIVELINESS")]
+    qos_liveliness: Option<LivelinessName>,
+    /// Seconds between assertions of liveliness
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    qos_liveliness_lease_duration: Option<Duration>,
+}
+
+impl QosArgs {
+    /// The user's wishes on top of the profile named, or of `base`.
+    pub(crate) fn apply(&self, base: Qos) -> Qos {
+        let mut qos = match self.qos_profile {
+            Some(ProfileName::SensorData) => Qos::sensor_data(),
+            Some(ProfileName::Parameters) => Qos::parameters(),
+            Some(ProfileName::ParameterEvents) => Qos::parameter_events(),
+            Some(ProfileName::ActionStatusDefault) => Qos::action_status(),
+            Some(ProfileName::Default | ProfileName::SystemDefault | ProfileName::ServicesDefault) => {
+                Qos::default()
+            }
+            Some(ProfileName::BestAvailable) | None => base,
+        };
+        if let Some(depth) = self.qos_depth {
+            qos = qos.depth(depth);
+        }
+        match self.qos_history {
+            Some(HistoryName::KeepAll) => qos = qos.keep_all(),
+            Some(HistoryName::KeepLast) if qos.history == History::KeepAll => qos = qos.depth(10),
+            _ => {}
+        }
+        match self.qos_reliability {
+            Some(ReliabilityName::Reliable) => qos = qos.reliable(),
+            Some(ReliabilityName::BestEffort) => qos = qos.best_effort(),
+            _ => {}
+        }
+        match self.qos_durability {
+            Some(DurabilityName::Volatile) => qos = qos.volatile(),
+            Some(DurabilityName::TransientLocal) => qos = qos.transient_local(),
+            _ => {}
+        }
+        match self.qos_liveliness {
+            Some(LivelinessName::Automatic) => qos.liveliness = Liveliness::Automatic,
+            Some(LivelinessName::ManualByTopic) => qos.liveliness = Liveliness::ManualByTopic,
+            _ => {}
+        }
+        if self.qos_liveliness_lease_duration.is_some() {
+            qos.liveliness_lease = self.qos_liveliness_lease_duration;
+        }
+        qos
+    }
+}
+
+/// The most a subscription can ask for and still hear every publisher; and a remark where that is less than some offer.
+pub(crate) fn to_hear_all(publishers: &[&Endpoint]) -> (Qos, Vec<String>) {
+    let (mut qos, mut remarks) = (Qos::default(), Vec::new());
+    let count = |pick: fn(&Qos) -> bool| publishers.iter().filter(|p| pick(&p.qos)).count();
+    let mut fall_back = |offered: usize, policy: &str, rich: &str, poor: &str| {
+        if offered > 0 && offered < publishers.len() {
+            remarks.push(format!(
+                "Some, but not all, publishers are offering {policy}.{rich}. Falling back to {policy}.{poor} \
+                 as it will connect to all publishers"
+            ));
+        }
+        offered > 0 && offered == publishers.len()
+    };
+    let reliable = count(|qos| qos.reliability == Reliability::Reliable);
+    if !fall_back(reliable, "ReliabilityPolicy", "RELIABLE", "BEST_EFFORT") && !publishers.is_empty() {
+        qos = qos.best_effort();
+    }
+    let latched = count(|qos| qos.durability == Durability::TransientLocal);
+    if fall_back(latched, "DurabilityPolicy", "TRANSIENT_LOCAL", "VOLATILE") {
+        qos = qos.transient_local();
+    }
+    (qos, remarks)
+}
+
+/// Why a subscription that asks for `requested` gets nothing from a publisher that offers `offered`.
+pub(crate) fn incompatibility(offered: &Qos, requested: &Qos) -> Option<&'static str> {
+    // A duration that is not given is infinite.
+    let longer = |offered: Option<Duration>, requested: Option<Duration>| {
+        requested.is_some_and(|requested| offered.is_none_or(|offered| offered > requested))
+    };
+    if offered.reliability == Reliability::BestEffort && requested.reliability == Reliability::Reliable {
+        Some("RELIABILITY")
+    } else if offered.durability == Durability::Volatile && requested.durability == Durability::TransientLocal
+    {
+        Some("DURABILITY")
+    } else if longer(offered.deadline, requested.deadline) {
+        Some("DEADLINE")
+    } else if (offered.liveliness == Liveliness::Automatic
+        && requested.liveliness == Liveliness::ManualByTopic)
+        || longer(offered.liveliness_lease, requested.liveliness_lease)
+    {
+        Some("LIVELINESS")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rosless_graph::{Gid, graph::EndpointKind};
+
+    use super::*;
+
+    fn publisher(qos: Qos) -> Endpoint {
+        Endpoint {
+            gid: Gid([0; 16]),
+            kind: EndpointKind::Writer,
+            dds_topic: "rt/a".into(),
+            dds_type: String::new(),
+            type_hash: None,
+            qos,
+            service_tag: None,
+        }
+    }
+
+    #[test]
+    fn a_subscription_asks_for_what_all_publishers_offer() {
+        let (reliable, latched) = (publisher(Qos::default()), publisher(Qos::latched()));
+        let sensor = publisher(Qos::sensor_data());
+        let ask = |publishers: &[&Endpoint]| {
+            let (qos, remarks) = to_hear_all(publishers);
+            assert!(publishers.iter().all(|p| incompatibility(&p.qos, &qos).is_none()));
+            (qos, remarks.len())
+        };
+        assert_eq!(ask(&[]), (Qos::default(), 0));
+        assert_eq!(ask(&[&latched]), (Qos::default().transient_local(), 0));
+        assert_eq!(ask(&[&reliable, &latched]), (Qos::default(), 1));
+        assert_eq!(ask(&[&sensor]), (Qos::default().best_effort(), 0));
+        assert_eq!(ask(&[&sensor, &latched]), (Qos::default().best_effort(), 2));
+    }
+
+    #[test]
+    fn incompatible_pairs_are_named_by_policy() {
+        let second = Some(Duration::from_secs(1));
+        let table = [
+            (Qos::default(), Qos::default(), None),
+            (Qos::sensor_data(), Qos::default(), Some("RELIABILITY")),
+            (Qos::default(), Qos::latched(), Some("DURABILITY")),
+            (Qos::latched(), Qos::sensor_data(), None),
+            (Qos::default(), Qos { deadline: second, ..Qos::default() }, Some("DEADLINE")),
+            (Qos { deadline: second, ..Qos::default() }, Qos::default(), None),
+            (Qos::default(), Qos { liveliness_lease: second, ..Qos::default() }, Some("LIVELINESS")),
+        ];
+        for (offered, requested, expected) in table {
+            assert_eq!(incompatibility(&offered, &requested), expected, "{offered} / {requested}");
+        }
+    }
+}

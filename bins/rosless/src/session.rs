@@ -1,0 +1,150 @@
+//! One command's presence on the graph: a hidden node, an event loop, and waiting with a limit.
+
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+    time::Duration,
+};
+
+use rosless_graph::{
+    CallError, Context, ContextOptions, EventLoop, Graph, Node, Qos, RawPublisher, TypeAndHash,
+    config::Settings, monotonic,
+};
+use rosless_wire::Service;
+
+use crate::failure::{Failure, Result};
+
+/// Endpoints of Fast DDS appear 1.1 s after their participant: a graph that was quiet this long is complete.
+const QUIET: Duration = Duration::from_millis(1500);
+/// A graph that never gets quiet is looked at after this.
+const LONGEST_DISCOVERY: Duration = Duration::from_secs(6);
+const TICK: Duration = Duration::from_millis(50);
+
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) context: Context,
+    pub(crate) node: Node,
+    pub(crate) event_loop: EventLoop<()>,
+    /// `--spin-time`.
+    spin_time: Option<Duration>,
+    /// Generation of the graph and when it was first seen.
+    last_change: Cell<(u64, Duration)>,
+}
+
+impl Session {
+    /// Joins the graph with a hidden node; `node` is its name where others are meant to see it.
+    pub(crate) fn join(
+        settings: &Settings,
+        spin_time: Option<Duration>,
+        node: Option<&str>,
+        handle_signals: bool,
+    ) -> Result<Self> {
+        let mut settings = settings.clone();
+        settings.arguments.rosout_logs = false;
+        let options = ContextOptions { settings, handle_signals, node_services: false };
+        let context = Context::new(options)?;
+        let own_name = format!("_rosless_{}", std::process::id());
+        let node = context.node(node.unwrap_or(&own_name))?;
+        let event_loop = EventLoop::new(&context)?;
+        // Conditions that depend on the clock are looked at this often.
+        event_loop.timer(TICK, |()| {});
+        Ok(Self { context, node, event_loop, spin_time, last_change: Cell::new((0, monotonic())) })
+    }
+
+    pub(crate) fn graph(&self) -> Rc<Graph> {
+        self.context.graph()
+    }
+
+    /// Runs until `done`, at most for `timeout`; `false` when the time was up.
+    pub(crate) fn run_until(&self, timeout: Duration, mut done: impl FnMut() -> bool) -> Result<bool> {
+        let done = |(): &mut ()| {
+            let (now, generation) = (monotonic(), self.context.graph().generation());
+            if generation != self.last_change.get().0 {
+                self.last_change.set((generation, now));
+            }
+            done()
+        };
+        Ok(self.event_loop.run_until(&mut (), timeout, done)?)
+    }
+
+    /// Gives discovery a moment, so that what is published next reaches everyone who listens now.
+    pub(crate) fn settle(&self, publisher: &RawPublisher) -> Result<()> {
+        Ok(self.event_loop.settle(&mut (), publisher)?)
+    }
+
+    /// Runs until the graph has what is looked for, or is complete without it.
+    pub(crate) fn discover(&self, mut found: impl FnMut(&Graph) -> bool) -> Result<Rc<Graph>> {
+        self.run_until(self.spin_time.unwrap_or(LONGEST_DISCOVERY), || {
+            let quiet = monotonic().saturating_sub(self.last_change.get().1);
+            found(&self.graph()) || (self.spin_time.is_none() && quiet >= QUIET)
+        })?;
+        Ok(self.graph())
+    }
+
+    /// The whole graph: runs until it is quiet, or for `--spin-time`.
+    pub(crate) fn whole_graph(&self) -> Result<Rc<Graph>> {
+        self.discover(|_| false)
+    }
+
+    /// Waits for a node.
+    ///
+    /// # Errors
+    /// When there is none of that name, with the names that come near.
+    pub(crate) fn find_node(&self, name: &str) -> Result<String> {
+        let name = absolute(name);
+        let graph = self.discover(|graph| graph.has_node(&name))?;
+        if graph.has_node(&name) {
+            return Ok(name);
+        }
+        let known: Vec<_> = graph.nodes().iter().map(ToString::to_string).collect();
+        Err(Failure::unknown("node", &name, known.iter().map(String::as_str)))
+    }
+
+    /// Calls a service and waits for the answer.
+    pub(crate) fn call<T: Service + 'static>(
+        &self,
+        service: &str,
+        request: &T::Request,
+        timeout: Duration,
+    ) -> Result<T::Response> {
+        let client = self.event_loop.client::<T>(&self.node, service)?;
+        let answer = Rc::new(RefCell::new(None));
+        let slot = answer.clone();
+        client.call(request, timeout, move |(), response| *slot.borrow_mut() = Some(response));
+        self.answer(&answer, timeout)
+    }
+
+    /// Calls a service whose types are known only at run time, with payloads.
+    pub(crate) fn call_raw(
+        &self,
+        service: &str,
+        types: [TypeAndHash<'_>; 2],
+        request: Vec<u8>,
+        timeout: Duration,
+    ) -> Result<Vec<u8>> {
+        let client = self.event_loop.raw_client(&self.node, service, types[0], types[1], Qos::services())?;
+        let answer = Rc::new(RefCell::new(None));
+        let slot = answer.clone();
+        client.call(request, timeout, move |(), response| *slot.borrow_mut() = Some(response));
+        let answer = self.answer(&answer, timeout);
+        client.close();
+        answer
+    }
+
+    fn answer<R>(&self, slot: &RefCell<Option<Result<R, CallError>>>, timeout: Duration) -> Result<R> {
+        // The call itself ends at the timeout; the extra second lets its own error come first.
+        self.run_until(timeout + Duration::from_secs(1), || slot.borrow().is_some())?;
+        let answer = slot.borrow_mut().take();
+        Ok(answer.ok_or_else(|| Failure::new("the call did not end in time"))??)
+    }
+}
+
+/// Names on the command line may lack their first slash, as in ROS.
+pub(crate) fn absolute(name: &str) -> String {
+    if name.starts_with('/') { name.to_owned() } else { format!("/{name}") }
+}
+
+/// Names with a part that begins with `_` are shown only on request.
+pub(crate) fn is_hidden(name: &str) -> bool {
+    name.split('/').any(|part| part.starts_with('_'))
+}

@@ -1,0 +1,106 @@
+//! Where types come from: the built-in definitions, `--idl DIR`, or the node that uses them.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use rosless_graph::{Graph, graph::Endpoint};
+use rosless_schema::{MessageType, Registry, TypeDescription};
+use rosless_wire::type_description_interfaces::srv::{GetTypeDescription, GetTypeDescriptionRequest};
+
+use crate::{
+    failure::{Failure, Result},
+    session::Session,
+};
+
+const DESCRIPTION_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// A type ready for use, and the hash to announce for it.
+#[derive(Clone, Debug)]
+pub(crate) struct KnownType {
+    pub(crate) ty: Arc<MessageType>,
+    pub(crate) hash: String,
+}
+
+impl KnownType {
+    fn of(registry: &Registry, name: &str) -> Result<Self> {
+        Ok(Self { ty: registry.message_type(name)?, hash: registry.type_hash(name)? })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.ty.name()
+    }
+
+    pub(crate) fn name_and_hash(&self) -> (&str, &str) {
+        (self.ty.name(), &self.hash)
+    }
+}
+
+/// The definitions this process has itself.
+pub(crate) fn registry(idl: &[PathBuf]) -> Result<Registry> {
+    let mut registry = Registry::embedded();
+    for dir in idl {
+        registry.load_dir(dir).map_err(Failure::usage)?;
+    }
+    Ok(registry)
+}
+
+/// The type of that name as it is known here; if it is not, or if `endpoints` announce another version of it, as one of
+/// their nodes describes it.
+pub(crate) fn resolve(
+    registry: &Registry,
+    session: &Session,
+    name: &str,
+    endpoints: &[&Endpoint],
+) -> Result<KnownType> {
+    let local = KnownType::of(registry, name);
+    let announced: Vec<_> = endpoints.iter().filter_map(|e| Some((*e, e.type_hash.as_deref()?))).collect();
+    if let Ok(local) = &local
+        && (announced.is_empty() || announced.iter().any(|(_, hash)| *hash == local.hash))
+    {
+        return Ok(local.clone());
+    }
+    let graph = session.discover(|graph| announced.iter().any(|(e, _)| describer(graph, e).is_some()))?;
+    for (endpoint, hash) in &announced {
+        let Some(service) = describer(&graph, endpoint) else { continue };
+        match ask(session, &service, &endpoint.type_name(), hash) {
+            Ok(remote) => return Ok(remote),
+            Err(failure) => log::warn!("{service}: {}", failure.message),
+        }
+    }
+    if let Ok(local) = &local {
+        log::warn!(
+            "{name}: the definition known here ({}) is not the one on the graph; give the right one with --idl DIR",
+            local.hash
+        );
+    }
+    local
+}
+
+/// The service that can describe the endpoint's type.
+fn describer(graph: &Graph, endpoint: &Endpoint) -> Option<String> {
+    let service = format!("{}/get_type_description", graph.node_of(&endpoint.gid)?);
+    graph.services().contains_key(&service).then_some(service)
+}
+
+fn ask(session: &Session, service: &str, type_name: &str, hash: &str) -> Result<KnownType> {
+    let request = GetTypeDescriptionRequest {
+        type_name: type_name.to_owned(),
+        type_hash: hash.to_owned(),
+        include_type_sources: false,
+    };
+    let response = session.call::<GetTypeDescription>(service, &request, DESCRIPTION_TIMEOUT)?;
+    if !response.successful {
+        return Err(Failure::new(response.failure_reason));
+    }
+    let description: TypeDescription = serde_json::to_value(&response.type_description)
+        .and_then(serde_json::from_value)
+        .map_err(|error| Failure::new(format!("unusable type description: {error}")))?;
+    if description.rihs01() != hash {
+        return Err(Failure::new(format!(
+            "the description it gives of {type_name} does not have hash {hash}"
+        )));
+    }
+    // A registry of its own: this version may differ from the one known here.
+    let mut registry = Registry::new();
+    registry.add_description(&description)?;
+    KnownType::of(&registry, type_name)
+}

@@ -1,0 +1,143 @@
+//! Commands that only look: their output is what `ros2` prints for the same graph.
+
+use crate::world::World;
+use rosless_wire::{Message as _, std_msgs::msg};
+
+const INTERNAL: [&str; 7] = [
+    "describe_parameters rcl_interfaces/srv/DescribeParameters",
+    "get_parameter_types rcl_interfaces/srv/GetParameterTypes",
+    "get_parameters rcl_interfaces/srv/GetParameters",
+    "get_type_description type_description_interfaces/srv/GetTypeDescription",
+    "list_parameters rcl_interfaces/srv/ListParameters",
+    "set_parameters rcl_interfaces/srv/SetParameters",
+    "set_parameters_atomically rcl_interfaces/srv/SetParametersAtomically",
+];
+
+#[test]
+fn the_graph_is_listed_as_ros2_lists_it() {
+    let world = World::new();
+    world.expect(&[
+        (&["node", "list"], "/lc_talker\n/talker\n"),
+        (&["node", "list", "-c"], "2\n"),
+        (
+            &["topic", "list", "-t"],
+            "/chatter [std_msgs/msg/String]\n\
+             /heard [std_msgs/msg/String]\n\
+             /lc_talker/transition_event [lifecycle_msgs/msg/TransitionEvent]\n\
+             /listen [std_msgs/msg/String]\n\
+             /map [std_msgs/msg/Int32MultiArray]\n\
+             /parameter_events [rcl_interfaces/msg/ParameterEvent]\n\
+             /rosout [rcl_interfaces/msg/Log]\n",
+        ),
+        (&["action", "list", "-t"], "/fibonacci [example_interfaces/action/Fibonacci]\n"),
+        (&["lifecycle", "nodes"], "/lc_talker\n"),
+        (&["service", "type", "/add_two_ints"], "example_interfaces/srv/AddTwoInts\n"),
+        (
+            &["topic", "info", "chatter"],
+            "Type: std_msgs/msg/String\nPublisher count: 1\nSubscription count: 0\n",
+        ),
+        (
+            &["action", "info", "/fibonacci"],
+            "Action: /fibonacci\nAction clients: 0\nAction servers: 1\n    /talker\n",
+        ),
+        (&["node", "list", "--json"], "[\n  \"/lc_talker\",\n  \"/talker\"\n]\n"),
+    ]);
+}
+
+#[test]
+fn details_of_a_node_and_a_topic_have_the_form_of_ros2() {
+    let world = World::new();
+    let own = |node: &str| -> String {
+        let line = |service: &&str| {
+            let (name, ty) = service.split_once(' ').unwrap();
+            format!("    /{node}/{name}: {ty}\n")
+        };
+        INTERNAL.iter().map(line).collect()
+    };
+    let info = world.rosless(&["node", "info", "/talker"]);
+    let expected = format!(
+        "/talker\n  Subscribers:\n    /listen: std_msgs/msg/String\n  Publishers:\n    /chatter: std_msgs/msg/String\n    \
+         /heard: std_msgs/msg/String\n    /map: std_msgs/msg/Int32MultiArray\n    \
+         /parameter_events: rcl_interfaces/msg/ParameterEvent\n    /rosout: rcl_interfaces/msg/Log\n  \
+         Service Servers:\n    /add_two_ints: example_interfaces/srv/AddTwoInts\n{}  Service Clients:\n\n  \
+         Action Servers:\n    /fibonacci: example_interfaces/action/Fibonacci\n  Action Clients:\n\n",
+        own("talker")
+    );
+    assert_eq!(info.stdout, expected, "{info:?}");
+
+    let verbose = world.rosless(&["topic", "info", "-v", "/chatter"]).stdout;
+    let (before, after) = verbose.split_once("GID: ").expect("a publisher is shown");
+    assert_eq!(
+        before,
+        format!(
+            "Type: std_msgs/msg/String\n\nPublisher count: 1\n\nNode name: talker\nNode namespace: /\n\
+             Topic type: std_msgs/msg/String\nTopic type hash: {}\nEndpoint type: PUBLISHER\n",
+            msg::String::TYPE_HASH
+        )
+    );
+    let (gid, after) = after.split_once('\n').unwrap();
+    assert!(gid.starts_with("01.12.") && gid.split('.').count() == 16, "{gid}");
+    assert_eq!(
+        after,
+        "QoS profile:\n  Reliability: RELIABLE\n  History (Depth): UNKNOWN\n  Durability: VOLATILE\n  \
+         Lifespan: Infinite\n  Deadline: Infinite\n  Liveliness: AUTOMATIC\n  Liveliness lease duration: Infinite\n\n\
+         Subscription count: 0\n\n"
+    );
+}
+
+#[test]
+fn what_is_not_there_is_an_error_that_helps() {
+    let world = World::new();
+    world.expect_failures(&[
+        (&["topic", "info", "/chater"], "Unknown topic '/chater'; did you mean '/chatter'"),
+        (&["topic", "echo", "--once", "/chater"], "did you mean '/chatter'"),
+        (
+            &["topic", "echo", "--once", "/chatter", "std_msgs/msg/Bool"],
+            "/chatter carries std_msgs/msg/String",
+        ),
+        (&["node", "info", "/walker"], "did you mean '/talker'"),
+        (&["lifecycle", "get", "/talker"], "/talker has no lifecycle"),
+        (&["param", "get", "/talker", "rat"], "did you mean 'rate'"),
+        (
+            &["service", "call", "/add_two_ints", "std_srvs/srv/Trigger"],
+            "is a example_interfaces/srv/AddTwoInts",
+        ),
+    ]);
+}
+
+#[test]
+fn definitions_need_no_graph() {
+    let world = World::new();
+    world.expect(&[
+        (&["interface", "show", "std_msgs/msg/String", "--no-comments"], "string data\n"),
+        (
+            &["interface", "package", "std_srvs"],
+            "std_srvs/srv/Empty\nstd_srvs/srv/SetBool\nstd_srvs/srv/Trigger\n",
+        ),
+    ]);
+    let list = world.rosless(&["interface", "list", "-a"]).stdout;
+    assert!(list.starts_with("Actions:\n    ") && !list.contains("Messages:"), "{list}");
+    let bash = world.rosless(&["completions", "bash"]).stdout;
+    assert!(bash.contains("lifecycle") && bash.contains("complete -F"), "completions for bash");
+    assert!(world.rosless(&["man"]).stdout.contains(".TH rosless 1"));
+    assert_eq!(world.rosless(&["topic", "list", "--spin-time", "soon"]).code, 2);
+}
+
+#[test]
+fn the_doctor_finds_endpoints_that_do_not_fit() {
+    let world = World::new();
+    let healthy = world.rosless(&["doctor"]);
+    assert_eq!(healthy.code, 0, "{healthy:?}");
+    assert!(healthy.stdout.contains("1 others: 1 RustDDS"), "{healthy:?}");
+    let mut listener = world
+        .command(&["topic", "echo", "/chatter", "--qos-durability", "transient_local"])
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let sick = rosless_tests::eventually_some("a finding", std::time::Duration::from_secs(20), || {
+        Some(world.rosless(&["doctor"])).filter(|run| run.code == 1)
+    });
+    listener.kill().unwrap();
+    listener.wait().unwrap();
+    assert!(sick.stdout.contains("FAIL qos") && sick.stdout.contains("DURABILITY"), "{sick:?}");
+}

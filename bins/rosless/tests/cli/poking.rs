@@ -1,0 +1,193 @@
+//! Commands that listen and change things.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    process::Stdio,
+};
+
+use crate::world::World;
+
+#[test]
+fn messages_are_shown_as_ros2_shows_them() {
+    let world = World::new();
+    let once = world.rosless(&["topic", "echo", "--once", "/chatter"]);
+    assert!(once.stdout.starts_with("data: 'Hello World: ") && once.stdout.ends_with("'\n---\n"), "{once:?}");
+    // Latched: the subscription asked for what the publisher offers.
+    let map = world.rosless(&["topic", "echo", "--once", "/map", "--no-arr"]);
+    assert!(map.stdout.contains("data: '<sequence type: int32, length: 200>'\n---\n"), "{map:?}");
+    let field = world.rosless(&["topic", "echo", "--once", "/map", "--field", "data.7", "--timeout", "10"]);
+    assert_eq!(field.stdout, "7\n---\n", "{field:?}");
+    let json = world.rosless(&["topic", "echo", "--once", "/chatter", "--json"]);
+    assert!(json.stdout.starts_with("{\"data\":\"Hello World: "), "{json:?}");
+    let rate = world.rosless(&["topic", "hz", "/chatter", "--timeout", "2.5"]);
+    assert!(rate.stdout.starts_with("average rate: ") && rate.stdout.contains("\n\tmin: 0."), "{rate:?}");
+    let silence = world.rosless(&["topic", "echo", "/nothing", "std_msgs/msg/String", "--timeout", "0.2"]);
+    assert_eq!(silence.code, 1, "{silence:?}");
+}
+
+#[test]
+fn bandwidth_and_delay_are_measured() {
+    let world = World::new();
+    let bandwidth = world.rosless(&["topic", "bw", "/chatter", "--timeout", "2.5"]);
+    assert!(bandwidth.stdout.starts_with("Subscribed to [/chatter]\n"), "{bandwidth:?}");
+    // Ten messages of 24 to 28 bytes per second.
+    assert!(bandwidth.stdout.contains(" B/s from "), "{bandwidth:?}");
+    assert!(bandwidth.stdout.contains(" messages\n\tMessage size mean: 2"), "{bandwidth:?}");
+    let imu = ["topic", "pub", "/imu", "sensor_msgs/msg/Imu", "{header: auto}", "-r", "20", "-p", "0"];
+    let mut publisher = world.command(&imu).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(publisher.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "publisher: beginning loop");
+    let delay = world.rosless(&["topic", "delay", "/imu", "--timeout", "6", "--json"]);
+    publisher.kill().unwrap();
+    publisher.wait().unwrap();
+    let first: serde_json::Value = serde_json::from_str(delay.stdout.lines().next().unwrap()).unwrap();
+    // Whatever the machine is busy with: later than written and not by minutes.
+    assert!((0.0..60.0).contains(&first["delay"].as_f64().unwrap()), "{delay:?}");
+    let headless = world.rosless(&["topic", "delay", "/chatter", "--timeout", "10"]);
+    assert_eq!(headless.code, 1, "{headless:?}");
+    assert!(headless.stderr.contains("msg does not have header: std_msgs/msg/String"), "{headless:?}");
+}
+
+#[test]
+fn what_was_changed_is_told_as_json_too() {
+    let world = World::new();
+    world.expect(&[
+        (&["topic", "pub", "-1", "/listen", "std_msgs/msg/String", "{data: hi}", "--json"], "{\"data\":\"hi\"}\n"),
+        (
+            &["param", "set", "/talker", "rate", "20", "--json"],
+            "{\n  \"node\": \"/talker\",\n  \"parameter\": \"rate\",\n  \"value\": 20\n}\n",
+        ),
+        (
+            &["lifecycle", "set", "/lc_talker", "configure", "--json"],
+            "{\n  \"node\": \"/lc_talker\",\n  \"id\": 1,\n  \"transition\": \"configure\",\n  \"success\": true\n}\n",
+        ),
+    ]);
+}
+
+#[test]
+fn an_endless_command_ends_well_when_its_reader_leaves() {
+    let world = World::new();
+    let mut echo = world.command(&["topic", "echo", "/chatter"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(echo.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.starts_with("data: "), "{line}");
+    assert!(echo.wait().unwrap().success());
+}
+
+#[test]
+fn a_published_message_arrives() {
+    let world = World::new();
+    let run = world.rosless(&["topic", "pub", "--once", "/listen", "std_msgs/msg/String", "{data: hi}"]);
+    assert_eq!(
+        run.stdout, "publisher: beginning loop\npublishing #1: std_msgs.msg.String(data='hi')\n\n",
+        "{run:?}"
+    );
+    assert_eq!(run.code, 0, "{run:?}");
+    let heard = world.rosless(&["topic", "echo", "--once", "/heard", "--timeout", "10"]);
+    assert_eq!(heard.stdout, "data: hi\n---\n", "{heard:?}");
+    let wait = ["--max-wait-time-secs", "0.5"];
+    let nobody =
+        world.rosless(&[&["topic", "pub", "-1", "/nobody", "std_msgs/msg/String"], &wait[..]].concat());
+    assert_eq!(nobody.code, 1, "{nobody:?}");
+    assert!(nobody.stderr.contains("Expected 1 subscribers but only got 0"), "{nobody:?}");
+    let wrong = world.rosless(&["topic", "pub", "-1", "/listen", "std_msgs/msg/String", "{date: hi}"]);
+    assert_eq!(wrong.code, 2, "{wrong:?}");
+    assert!(wrong.stderr.contains("date"), "{wrong:?}");
+}
+
+#[test]
+fn services_are_called() {
+    let world = World::new();
+    world.expect(&[(
+        &["service", "call", "/add_two_ints", "example_interfaces/srv/AddTwoInts", "{a: 2, b: 40}"],
+        "requester: making request: example_interfaces.srv.AddTwoInts_Request(a=2, b=40)\n\n\
+         response:\nexample_interfaces.srv.AddTwoInts_Response(sum=42)\n\n",
+    )]);
+    let nobody = world.rosless(&[
+        "service",
+        "call",
+        "/add_three",
+        "example_interfaces/srv/AddTwoInts",
+        "--timeout",
+        "0.5",
+    ]);
+    assert_eq!((nobody.code, nobody.stdout.as_str()), (1, ""), "{nobody:?}");
+}
+
+#[test]
+fn a_lifecycle_is_walked_through() {
+    let world = World::new();
+    world.expect(&[
+        (&["lifecycle", "get", "/lc_talker"], "unconfigured [1]\n"),
+        (
+            &["lifecycle", "list", "/lc_talker"],
+            "- configure [1]\n\tStart: unconfigured\n\tGoal: configuring\n\
+             - shutdown [5]\n\tStart: unconfigured\n\tGoal: shuttingdown\n",
+        ),
+    ]);
+    world.expect(&[(&["lifecycle", "set", "/lc_talker", "configure"], "Transitioning successful\n")]);
+    world.expect(&[(&["lifecycle", "set", "/lc_talker", "activate"], "Transitioning successful\n")]);
+    world.expect(&[(&["lifecycle", "get"], "/lc_talker: active [3]\n")]);
+    world.expect_failures(&[(&["lifecycle", "set", "/lc_talker", "configure"], "- deactivate [4]")]);
+}
+
+#[test]
+fn parameters_are_read_and_set() {
+    let world = World::new();
+    world.expect(&[
+        (&["param", "list", "/lc_talker"], "  start_type_description_service\n  use_sim_time\n"),
+        (&["param", "get", "/lc_talker", "use_sim_time"], "Boolean value is: False\n"),
+        (&["param", "set", "/talker", "rate", "20"], "Set parameter successful\n"),
+        (
+            &["param", "describe", "/talker", "rate"],
+            "Parameter name: rate\n  Type: integer\n  Description: Messages per second\n  Constraints:\n    \
+             Min value: 1\n    Max value: 100\n    Step: 1\n",
+        ),
+    ]);
+    world.expect(&[(
+        &["param", "dump", "/talker"],
+        "/talker:\n  ros__parameters:\n    gains:\n      p: 0.5\n    rate: 20\n    \
+         start_type_description_service: true\n    use_sim_time: false\n",
+    )]);
+    world.expect_failures(&[(&["param", "set", "/talker", "rate", "1000"], "Setting parameter failed")]);
+}
+
+#[test]
+fn parameter_files_are_loaded() {
+    let world = World::new();
+    let path = std::env::temp_dir().join(format!("rosless-load-{}.yaml", world.domain()));
+    let file = path.to_str().unwrap();
+    std::fs::write(&path, "/talker:\n  ros__parameters:\n    rate: 30\n    gains: {p: 2.5}\n").unwrap();
+    world.expect(&[(
+        &["param", "load", "/talker", file],
+        "Set parameter gains.p successful\nSet parameter rate successful\n",
+    )]);
+    world.expect(&[(&["param", "get", "/talker", "gains.p"], "Double value is: 2.5\n")]);
+    // What is refused does not keep the rest.
+    std::fs::write(&path, "/**:\n  ros__parameters:\n    rate: 1000\n    gains: {p: 3.5}\n").unwrap();
+    world.expect_failures(&[(&["param", "load", "/talker", file], "/talker refused 1 of 2 parameters")]);
+    world.expect(&[(&["param", "get", "/talker", "gains.p"], "Double value is: 3.5\n")]);
+    let nothing = world.rosless(&["param", "load", "/talker", "/dev/null"]);
+    assert_eq!(nothing.code, 2, "{nothing:?}");
+    world.expect_failures(&[(&["param", "delete", "/talker", "rate"], "Deleting parameter failed")]);
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn goals_are_sent() {
+    let world = World::new();
+    let send = ["action", "send_goal", "/fibonacci", "example_interfaces/action/Fibonacci"];
+    let run = world.rosless(&[&send[..], &["{order: 2}", "--feedback"]].concat());
+    assert_eq!(run.code, 0, "{run:?}");
+    let (before, after) = run.stdout.split_once("Goal accepted with ID: ").expect("accepted");
+    assert_eq!(before, "Sending goal:\n     order: 2\n\n");
+    let (_, after) = after.split_once("\n\n").unwrap();
+    assert_eq!(
+        after.replace("Feedback:\n    sequence:\n- 0\n- 1\n- 1\n\n", ""),
+        "Result:\n    sequence:\n- 0\n- 1\n- 1\n\nGoal finished with status: SUCCEEDED\n",
+        "{run:?}"
+    );
+    let rejected = world.rosless(&[&send[..], &["{order: -1}"]].concat());
+    assert_eq!(rejected.code, 1, "{rejected:?}");
+    assert!(rejected.stderr.contains("Goal was rejected."), "{rejected:?}");
+}

@@ -1,0 +1,146 @@
+//! Child processes: the demo, and what `up` keeps running. Nothing may be left behind.
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Command, Output},
+    time::Duration,
+};
+
+use rosless_tests::{Daemon, DomainLease, eventually};
+
+/// Enough to build the daemons first, where nobody has.
+const DEMO: Duration = Duration::from_secs(900);
+const SOON: Duration = Duration::from_secs(20);
+
+fn rosless(arguments: &[&str], domain: Option<&DomainLease>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rosless"));
+    command.args(arguments).env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST");
+    if let Some(domain) = domain {
+        command.env("ROS_DOMAIN_ID", domain.id().to_string());
+    }
+    command
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    // A thread's own children are listed under it; all of ours are started by the first.
+    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    list.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+}
+
+fn is_running(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name in parentheses may contain anything.
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}
+
+#[test]
+fn the_demo_sees_what_it_claims_and_leaves_nothing_behind() {
+    let mut demo = Daemon::spawn(rosless(&["demo"], None));
+    demo.wait_for_line("everybody found", DEMO);
+    let daemons = children(demo.pid());
+    assert_eq!(daemons.len(), 8, "{}", demo.output());
+    let status = demo.wait(DEMO);
+    assert!(status.success(), "{status}\n{}", demo.output());
+    for claim in
+        ["| discovery ", "| systems ", "| data ", "| throws ", "| motion ", "| mechanism ", "| session end "]
+    {
+        assert!(demo.output().contains(claim), "no {claim:?} in\n{}", demo.output());
+    }
+    assert!(daemons.iter().all(|pid| !is_running(*pid)), "a daemon is left");
+}
+
+#[test]
+fn the_demo_cleans_up_after_ctrl_c_and_after_a_death() {
+    for signal in ["INT", "KILL"] {
+        let mut demo = Daemon::spawn(rosless(&["demo"], None));
+        demo.wait_for_line("everybody found", DEMO);
+        let daemons = children(demo.pid());
+        let code = match signal {
+            "INT" => {
+                demo.signal("INT");
+                130
+            }
+            _ => {
+                let killed = Command::new("kill").args(["-KILL", &daemons[3].to_string()]).status().unwrap();
+                assert!(killed.success());
+                1
+            }
+        };
+        assert_eq!(demo.wait(SOON).code(), Some(code), "{}", demo.output());
+        assert!(daemons.iter().all(|pid| !is_running(*pid)), "a daemon is left after SIG{signal}");
+        assert_eq!(signal == "KILL", demo.output().contains("arm died"), "{}", demo.output());
+    }
+}
+
+#[test]
+fn nothing_is_left_behind_even_when_the_parent_is_killed() {
+    let mut demo = Daemon::spawn(rosless(&["demo"], None));
+    demo.wait_for_line("everybody found", DEMO);
+    let daemons = children(demo.pid());
+    assert_eq!(daemons.len(), 8, "{}", demo.output());
+    demo.signal("KILL");
+    demo.wait(SOON);
+    eventually("all daemons end", SOON, || daemons.iter().all(|pid| !is_running(*pid)));
+}
+
+#[test]
+fn up_goes_on_when_nothing_can_be_printed() {
+    let domain = DomainLease::acquire();
+    let path = config(&domain);
+    let mut command = Command::new("sh");
+    command.args(["-c", "exec \"$0\" up --config \"$1\" >/dev/full 2>/dev/full"]);
+    command.arg(env!("CARGO_BIN_EXE_rosless")).arg(&path).env("ROS_DOMAIN_ID", domain.id().to_string());
+    let mut up = Daemon::spawn(command);
+    let lives = path.with_extension("lives");
+    let count = || fs::read_to_string(&lives).unwrap_or_default().lines().count();
+    eventually("the failing one is started again", SOON, || count() >= 3);
+    let down = rosless(&["down"], Some(&domain)).output().unwrap();
+    assert!(down.status.success(), "{down:?}");
+    assert!(up.wait(SOON).success());
+    fs::remove_file(lives).unwrap();
+    fs::remove_file(path).unwrap();
+}
+
+/// A file of daemons that are no daemons.
+fn config(domain: &DomainLease) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("rosless-fleet-{}.yaml", domain.id()));
+    let lives = path.with_extension("lives");
+    let text = format!(
+        "daemons:
+  - {{name: sleeper, run: /bin/sleep, args: ['1000']}}
+  - {{name: failing, run: /bin/sh, args: [-c, 'echo born >> {}; echo I cannot; exit 3']}}
+",
+        lives.display()
+    );
+    fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn up_restarts_what_dies_and_down_ends_it_all() {
+    let domain = DomainLease::acquire();
+    let path = config(&domain);
+    let arguments = ["up", "--config", path.to_str().unwrap()];
+    let mut up = Daemon::spawn(rosless(&arguments, Some(&domain)));
+    up.wait_for_line("failing | I cannot", SOON);
+    up.wait_for_line("failing ended (exit status: 3); starting it again in 0.5 s", SOON);
+    up.wait_for_line("starting it again in 1.0 s", SOON);
+    let sleeper = children(up.pid()).into_iter().find(|pid| {
+        fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default().starts_with("/bin/sleep")
+    });
+    let sleeper = sleeper.expect("the sleeper runs");
+    let run = |arguments: &[&str]| -> Output { rosless(arguments, Some(&domain)).output().unwrap() };
+    let second = run(&arguments);
+    assert_eq!(second.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&second.stderr).contains("up already"));
+    let down = run(&["down"]);
+    assert!(down.status.success(), "{down:?}");
+    assert!(up.wait(SOON).success(), "{}", up.output());
+    eventually("the sleeper ends", SOON, || !is_running(sleeper));
+    assert_eq!(run(&["down"]).status.code(), Some(1), "nothing is up any more");
+    let unknown = run(&["up", "--only", "nobody"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    fs::remove_file(path.with_extension("lives")).unwrap();
+    fs::remove_file(path).unwrap();
+}
