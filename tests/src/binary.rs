@@ -1,0 +1,56 @@
+//! Programs of other packages that a test needs besides its own.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// Builds the binary `name` of package `rosless-<name>` (nothing to do when it is fresh) and returns its path.
+///
+/// Cargo builds only the binaries of the package under test; `own` is one of those, from `env!("CARGO_BIN_EXE_…")`, and
+/// tells target directory and profile.
+///
+/// # Panics
+/// When it cannot be built: a test cannot go on without it.
+pub fn sibling_binary(own: &str, name: &str) -> PathBuf {
+    let folder = Path::new(own).parent().expect("a binary lies in a folder");
+    let target = folder.parent().expect("a profile's folder lies in the target directory");
+    build(target, folder, &["--package", &format!("rosless-{name}"), "--bin", name]);
+    folder.join(name)
+}
+
+/// Builds the example `name` of this package and returns its path, for tests that need a program of their own.
+///
+/// # Panics
+/// When it cannot be built.
+pub fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows its file");
+    let folder = test.ancestors().nth(2).expect("tests lie in target/<profile>/deps");
+    let target = folder.parent().expect("a profile's folder lies in the target directory");
+    build(target, folder, &["--package", "rosless-tests", "--example", name]);
+    folder.join("examples").join(name)
+}
+
+/// Builds these binaries of packages `rosless-<name>` and returns the folder they lie in.
+///
+/// # Panics
+/// When they cannot be built.
+#[cfg(feature = "scenario")]
+pub(crate) fn binaries(names: &[&str]) -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows its file");
+    let folder = test.ancestors().nth(2).expect("tests lie in target/<profile>/deps");
+    let target = folder.parent().expect("a profile's folder lies in the target directory");
+    let packages: Vec<_> = names.iter().map(|name| format!("--package=rosless-{name}")).collect();
+    build(target, folder, &packages.iter().map(String::as_str).chain(["--bins"]).collect::<Vec<_>>());
+    folder.to_owned()
+}
+
+fn build(target: &Path, folder: &Path, what: &[&str]) {
+    let mut build = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
+    build.args(["build", "--quiet"]).args(what).arg("--target-dir").arg(target);
+    if folder.file_name().is_some_and(|profile| profile == "release") {
+        build.arg("--release");
+    }
+    let output = build.output().expect("cargo can be started");
+    assert!(output.status.success(), "cannot build {what:?}:\n{}", String::from_utf8_lossy(&output.stderr));
+}

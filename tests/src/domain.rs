@@ -1,0 +1,54 @@
+//! One DDS domain per test, also between test binaries that run at the same time.
+
+use std::net::{Ipv4Addr, TcpListener};
+
+/// Domain ids above 101 meet the ephemeral port range, 0 is where people live.
+const DOMAINS: std::ops::RangeInclusive<u16> = 1..=101;
+/// Below the ephemeral range and above what services on a developer's machine use.
+const LOCK_PORT_BASE: u16 = 17_000;
+
+/// The right to use one DDS domain id on this host until dropped.
+///
+/// The lock is a listening TCP port, because the kernel releases it however the process ends.
+#[derive(Debug)]
+pub struct DomainLease {
+    id: u16,
+    _lock: TcpListener,
+}
+
+impl DomainLease {
+    /// Takes a free domain id.
+    ///
+    /// # Panics
+    /// When all ids are taken: a test cannot go on without one.
+    pub fn acquire() -> Self {
+        let count = DOMAINS.end() - DOMAINS.start() + 1;
+        // Starting at a process-dependent place keeps ids that were just released quiet for a while.
+        let offset = (std::process::id() as u16).wrapping_mul(7) % count;
+        DOMAINS
+            .cycle()
+            .skip(offset.into())
+            .take(count.into())
+            .find_map(|id| {
+                let lock = TcpListener::bind((Ipv4Addr::LOCALHOST, LOCK_PORT_BASE + id)).ok()?;
+                Some(Self { id, _lock: lock })
+            })
+            .expect("all DDS domain ids of this host are taken by running tests")
+    }
+
+    pub fn id(&self) -> u16 {
+        self.id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leases_are_distinct_while_held() {
+        let leases: Vec<_> = (0..5).map(|_| DomainLease::acquire()).collect();
+        let ids: std::collections::BTreeSet<_> = leases.iter().map(DomainLease::id).collect();
+        assert_eq!(ids.len(), leases.len());
+    }
+}

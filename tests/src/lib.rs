@@ -1,0 +1,21 @@
+//! What the tests of every crate share: a DDS domain of their own, waiting with a deadline, and child processes that never outlive a test.
+
+pub mod bench;
+mod binary;
+mod domain;
+mod foreign;
+mod hosts;
+mod process;
+#[cfg(feature = "scenario")]
+pub mod scenario;
+pub mod soak;
+mod usage;
+mod wait;
+
+pub use binary::{example, sibling_binary};
+pub use domain::DomainLease;
+pub use foreign::{ForeignEndpoint, ForeignPeer, ForeignSample, Vendor};
+pub use hosts::TwoHosts;
+pub use process::Daemon;
+pub use usage::{ThreadUsage, Usage};
+pub use wait::{eventually, eventually_some};

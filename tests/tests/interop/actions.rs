@@ -1,0 +1,133 @@
+//! Foreign clients use our action server: goal, feedback, status, result, cancel.
+
+use std::{cell::RefCell, rc::Rc};
+
+use rosless_graph::action::{CancelResponse, GoalHandle, GoalResponse};
+use rosless_tests::{DomainLease, ForeignPeer, Vendor};
+use rosless_wire::{
+    Message,
+    action::{FeedbackMessage, GetResult, GetResultRequest, SendGoal, SendGoalRequest},
+    action_msgs::{
+        msg::{GoalInfo, GoalStatus, GoalStatusArray},
+        srv::{CancelGoal, CancelGoalRequest},
+    },
+    cdr,
+    example_interfaces::action::{Fibonacci, FibonacciFeedback, FibonacciGoal, FibonacciResult},
+    names,
+    unique_identifier_msgs::msg::UUID,
+};
+
+use crate::{
+    foreign_client::ForeignClient,
+    ours::{Ours, typehash},
+};
+
+type Goals = Vec<GoalHandle<Fibonacci>>;
+
+/// A server that runs its goals when the test says so.
+fn fibonacci_server(domain: &DomainLease) -> Ours<Goals> {
+    let ours = Ours::new(domain, "counter", Goals::new());
+    ours.event_loop
+        .action_server::<Fibonacci>(
+            &ours.node,
+            "fibonacci",
+            |_, _, goal| if goal.order >= 0 { GoalResponse::Execute } else { GoalResponse::Reject },
+            |goals, handle| goals.push(handle),
+            |_, _| CancelResponse::Accept,
+        )
+        .unwrap();
+    ours
+}
+
+fn read_topic<M: Message>(peer: &Rc<RefCell<ForeignPeer>>, id: &str, topic: &str, qos: &str) {
+    let dds_type = names::type_to_dds(M::TYPE_NAME).expect("wire types have valid names");
+    peer.borrow_mut().reader(id, topic, &dds_type, qos, &typehash(M::TYPE_HASH));
+}
+
+fn heard<M: Message>(peer: &Rc<RefCell<ForeignPeer>>, id: &str) -> Vec<M> {
+    peer.borrow().samples(id).iter().map(|s| cdr::from_payload(&s.payload).expect("a message")).collect()
+}
+
+#[test]
+fn goal_with_feedback_then_one_that_is_canceled_and_one_that_is_rejected() {
+    for vendor in Vendor::ALL {
+        let domain = DomainLease::acquire();
+        let Some(peer) = vendor.start(domain.id()) else { return };
+        let peer = Rc::new(RefCell::new(peer));
+        let mut send = ForeignClient::<SendGoal<Fibonacci>>::new(&peer, "/fibonacci/_action/send_goal");
+        let mut result = ForeignClient::<GetResult<Fibonacci>>::new(&peer, "/fibonacci/_action/get_result");
+        let mut cancel = ForeignClient::<CancelGoal>::new(&peer, "/fibonacci/_action/cancel_goal");
+        read_topic::<FeedbackMessage<Fibonacci>>(
+            &peer,
+            "feedback",
+            "rt/fibonacci/_action/feedback",
+            "reliable,volatile,0",
+        );
+        read_topic::<GoalStatusArray>(
+            &peer,
+            "status",
+            "rt/fibonacci/_action/status",
+            "reliable,transient_local,0",
+        );
+        let mut ours = fibonacci_server(&domain);
+        ours.run_until("matched", |_| {
+            let topics = peer.borrow().matched("feedback") == 1 && peer.borrow().matched("status") == 1;
+            topics && send.is_matched() && result.is_matched() && cancel.is_matched()
+        });
+        let goal = |id: u8, order: i32| SendGoalRequest::<Fibonacci> {
+            goal_id: UUID { uuid: [id; 16] },
+            goal: FibonacciGoal { order },
+        };
+
+        let asked = send.call(&goal(1, 3));
+        ours.run_until("the goal accepted and begun", |goals| {
+            send.answers().contains_key(&asked) && goals.len() == 1
+        });
+        assert!(send.answers()[&asked].accepted, "{vendor:?}");
+        let waiting = result.call(&GetResultRequest::new(UUID { uuid: [1; 16] }));
+        for count in 1..=3 {
+            ours.state[0].publish_feedback(FibonacciFeedback { sequence: vec![1; count] });
+        }
+        ours.state[0].succeed(FibonacciResult { sequence: vec![1, 1, 2] }).unwrap();
+        ours.run_until("feedback and result", |_| {
+            result.answers().contains_key(&waiting) && peer.borrow().samples("feedback").len() == 3
+        });
+        let answer = &result.answers()[&waiting];
+        assert_eq!(
+            (answer.status, &answer.result.sequence[..]),
+            (GoalStatus::STATUS_SUCCEEDED, &[1, 1, 2][..])
+        );
+        let lengths: Vec<usize> = heard::<FeedbackMessage<Fibonacci>>(&peer, "feedback")
+            .iter()
+            .map(|message| message.feedback.sequence.len())
+            .collect();
+        assert_eq!(lengths, [1, 2, 3], "{vendor:?}");
+
+        let asked = send.call(&goal(2, 30));
+        ours.run_until("the second goal begun", |goals| {
+            send.answers().contains_key(&asked) && goals.len() == 2
+        });
+        let info = GoalInfo { goal_id: UUID { uuid: [2; 16] }, ..Default::default() };
+        let canceled = cancel.call(&CancelGoalRequest { goal_info: info });
+        ours.run_until("the cancel accepted", |goals| {
+            cancel.answers().contains_key(&canceled) && goals[1].is_canceling()
+        });
+        assert_eq!(cancel.answers()[&canceled].goals_canceling.len(), 1, "{vendor:?}");
+        ours.state[1].canceled(FibonacciResult { sequence: vec![1] }).unwrap();
+        let waiting = result.call(&GetResultRequest::new(UUID { uuid: [2; 16] }));
+        ours.run_until("the canceled result", |_| result.answers().contains_key(&waiting));
+        assert_eq!(result.answers()[&waiting].status, GoalStatus::STATUS_CANCELED, "{vendor:?}");
+
+        let asked = send.call(&goal(3, -1));
+        ours.run_until("the third goal answered", |_| send.answers().contains_key(&asked));
+        assert!(!send.answers()[&asked].accepted, "{vendor:?}");
+        let final_status = || {
+            heard::<GoalStatusArray>(&peer, "status")
+                .last()
+                .map(|array| array.status_list.iter().map(|status| status.status).collect::<Vec<_>>())
+        };
+        ours.run_until("the last status", |_| {
+            final_status() == Some(vec![GoalStatus::STATUS_SUCCEEDED, GoalStatus::STATUS_CANCELED])
+        });
+    }
+}

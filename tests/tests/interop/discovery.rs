@@ -1,0 +1,136 @@
+//! What foreign stacks see of us, and we of them.
+
+use std::time::Instant;
+
+use rosless_graph::{Qos, discovery_info};
+use rosless_tests::{DomainLease, Vendor};
+use rosless_wire::{Message, example_interfaces::srv::AddTwoInts, std_msgs::msg::String as Text};
+
+use crate::ours::{Ours, typehash};
+
+const INFO_TOPIC: &str = "ros_discovery_info";
+const INFO_TYPE: &str = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_";
+const INFO_QOS: &str = "reliable,transient_local,0";
+
+#[test]
+fn every_endpoint_has_its_type_hash_and_the_participant_its_enclave() {
+    for vendor in Vendor::ALL {
+        let domain = DomainLease::acquire();
+        let Some(peer) = vendor.start(domain.id()) else { return };
+        let mut ours = Ours::new(&domain, "clean", ());
+        let _publisher = ours.node.publisher::<Text>("chatter", Qos::default()).unwrap();
+        let _server = ours.event_loop.serve::<AddTwoInts>(&ours.node, "add", |(), _, _| {}).unwrap();
+        let prefix = ours.prefix();
+        let seen = |topic: &str, is_writer: bool| {
+            peer.endpoints()
+                .into_iter()
+                .find(|e| e.guid[..12] == prefix && e.topic == topic && e.is_writer == is_writer)
+        };
+        ours.run_until("participant, topic and service seen", |()| {
+            peer.participant(prefix).is_some()
+                && seen("rt/chatter", true).is_some()
+                && seen("rq/addRequest", false).is_some()
+                && seen("rr/addReply", true).is_some()
+                && seen(INFO_TOPIC, true).is_some()
+        });
+        assert_eq!(peer.participant(prefix).unwrap(), b"enclave=/;", "{vendor:?}");
+        let chatter = seen("rt/chatter", true).unwrap();
+        assert_eq!(
+            (chatter.type_name.as_str(), chatter.user_data),
+            ("std_msgs::msg::dds_::String_", typehash(Text::TYPE_HASH))
+        );
+        assert!(chatter.qos.starts_with("reliable,volatile,"), "{}", chatter.qos);
+        let request = seen("rq/addRequest", false).unwrap();
+        assert_eq!(request.type_name, "example_interfaces::srv::dds_::AddTwoInts_Request_");
+        for endpoint in peer.endpoints().iter().filter(|e| e.guid[..12] == prefix) {
+            assert!(endpoint.user_data.starts_with(b"typehash=RIHS01_"), "{vendor:?} sees {endpoint:?}");
+        }
+    }
+}
+
+#[test]
+fn ros_discovery_info_follows_nodes_and_endpoints() {
+    for vendor in Vendor::ALL {
+        let domain = DomainLease::acquire();
+        let Some(mut peer) = vendor.start(domain.id()) else { return };
+        peer.reader("info", INFO_TOPIC, INFO_TYPE, INFO_QOS, b"");
+        let mut ours = Ours::new(&domain, "first", ());
+        let context = ours.node.context().clone();
+        let latest = || {
+            let samples = peer.samples("info");
+            samples.last().and_then(|s| discovery_info::decode(&s.payload))
+        };
+        let names = || latest().map(|info| info.nodes.iter().map(|n| n.name.clone()).collect::<Vec<_>>());
+        ours.run_until("the first node", |()| names() == Some(vec!["first".into()]));
+        let second = context.node_in("second", "/other").unwrap();
+        let publisher = second.publisher::<Text>("chatter", Qos::default()).unwrap();
+        let gid = publisher.gid();
+        ours.run_until("the second node with its writer", |()| {
+            let info = latest().unwrap();
+            info.nodes
+                .iter()
+                .any(|n| n.name == "second" && n.namespace == "/other" && n.writers.contains(&gid))
+        });
+        assert_eq!(latest().unwrap().participant.0[..12], ours.prefix());
+        drop(publisher);
+        drop(second);
+        ours.run_until("the second node gone", |()| names() == Some(vec!["first".into()]));
+    }
+}
+
+#[test]
+fn a_node_that_leaves_is_gone_at_once() {
+    for vendor in Vendor::ALL {
+        let domain = DomainLease::acquire();
+        let Some(peer) = vendor.start(domain.id()) else { return };
+        let mut ours = Ours::new(&domain, "leaver", ());
+        let prefix = ours.prefix();
+        ours.run_until("seen", |()| peer.participant(prefix).is_some());
+        let left = Instant::now();
+        drop(ours);
+        rosless_tests::eventually("the peer sees it go", crate::ours::PATIENCE, || peer.has_seen_go(prefix));
+        // Without a farewell a peer would wait for the lease of ten seconds or more.
+        assert!(left.elapsed().as_secs() < 8, "{vendor:?} noticed after {:?}", left.elapsed());
+    }
+}
+
+#[test]
+fn we_see_their_nodes_in_both_gid_sizes() {
+    for (vendor, size) in [
+        (Vendor::Cyclone, discovery_info::GidSize::Bytes16),
+        (Vendor::FastDds, discovery_info::GidSize::Bytes24),
+    ] {
+        let domain = DomainLease::acquire();
+        let Some(mut peer) = vendor.start(domain.id()) else { return };
+        peer.writer("info", INFO_TOPIC, INFO_TYPE, "reliable,transient_local,1", b"");
+        let writer = peer.writer(
+            "w",
+            "rt/chatter",
+            "std_msgs::msg::dds_::String_",
+            "best_effort,volatile,5",
+            &typehash(Text::TYPE_HASH),
+        );
+        let node = discovery_info::NodeEntities {
+            namespace: "/lab".into(),
+            name: "talker".into(),
+            readers: vec![],
+            writers: vec![rosless_graph::Gid(writer)],
+        };
+        let entities = discovery_info::ParticipantEntities {
+            participant: rosless_graph::Gid(peer.guid()),
+            nodes: vec![node],
+        };
+        peer.write("info", &discovery_info::encode(&entities, size));
+        let mut ours = Ours::new(&domain, "looker", ());
+        let context = ours.node.context().clone();
+        ours.run_until("their node and its publisher", |()| {
+            let graph = context.graph();
+            graph.has_node("/lab/talker") && !graph.publishers("/chatter").is_empty()
+        });
+        let graph = context.graph();
+        let publisher = graph.publishers("/chatter")[0];
+        assert_eq!(publisher.type_name(), "std_msgs/msg/String");
+        assert_eq!(publisher.type_hash.as_deref(), Some(Text::TYPE_HASH), "{vendor:?}");
+        assert_eq!(graph.node_of(&publisher.gid).map(|n| n.to_string()).as_deref(), Some("/lab/talker"));
+    }
+}
