@@ -5,13 +5,20 @@
 //! Every further ACK gives another such interval; they must all contain the truth, so their intersection does too and
 //! is never wider than the shortest round trip allows. An empty intersection means that a clock was set meanwhile.
 
-use std::time::Duration;
+use std::{collections::VecDeque, time::Duration};
 
-use crate::time::{Now, Wall};
+use crate::{
+    message::Command,
+    time::{Now, Wall},
+};
 
 /// Quartz clocks part at some ten parts per million; older knowledge is widened by this much per elapsed time.
 const DRIFT_PPM: u128 = 100;
 const MILLI: i64 = 1_000_000;
+/// No acknowledgement is later than this.
+pub(crate) const FORGOTTEN: Duration = Duration::from_secs(60);
+/// Questions and answers remembered per command; more of them come only from a flood.
+const REMEMBERED: usize = 256;
 
 /// An offset `remote − local` in nanoseconds: positive when the system's clock is ahead of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,28 +78,50 @@ pub enum Learned {
 pub struct ClockEstimate {
     /// Bounds on the offset and when they held.
     known: Option<(i64, i64, Duration)>,
+    starts: Dialogue,
+    stops: Dialogue,
 }
 
 impl ClockEstimate {
-    /// Adds an ACK stamped `stamp` that answers something sent not before `sent` and was received at `received`.
-    pub fn add(&mut self, sent: Duration, received: Now, stamp: Wall) -> Learned {
-        // Our own clock may be set while we wait, so the time of sending is reckoned back on the monotonic one.
-        let round_trip = nanos(received.mono.saturating_sub(sent));
-        let low = stamp.since(received.wall);
-        let high = low.saturating_add(round_trip);
-        let old = self.known;
-        self.known = Some((low, high, received.mono));
-        let Some((old_low, old_high, at)) = old else { return Learned::Agrees };
-        let drift = nanos(received.mono.saturating_sub(at)) as u128 * DRIFT_PPM / 1_000_000;
-        let drift = i64::try_from(drift).unwrap_or(i64::MAX);
-        let both = (low.max(old_low.saturating_sub(drift)), high.min(old_high.saturating_add(drift)));
-        if both.0 > both.1 {
-            let gap =
-                if low > old_high { low.saturating_sub(old_high) } else { high.saturating_sub(old_low) };
-            return Learned::Stepped(gap);
+    /// The system was sent `command`, by us or by another controller.
+    pub fn asked(&mut self, command: Command, at: Duration, ours: bool) {
+        self.dialogue(command).ask(Question { at, ours });
+    }
+
+    /// Takes an ACK. `None` when it says nothing about the clock: repeated, or perhaps an answer to somebody else.
+    pub fn answered(&mut self, command: Command, received: Now, stamp: Wall) -> Option<Learned> {
+        let answered = self.dialogue(command).answer(received.mono, stamp)?;
+        let mut bounds = Bounds::new(answered.earliest, received, stamp);
+        if answered.in_order || self.narrowed(&bounds).is_none() {
+            // Not even the oldest question explains a stamp before an earlier one: then a clock was set.
+            bounds = Bounds::new(answered.open, received, stamp);
+            self.dialogue(command).newest = Some(stamp);
         }
-        self.known = Some((both.0, both.1, received.mono));
-        Learned::Agrees
+        let narrowed = self.narrowed(&bounds);
+        let before = self.known.replace(narrowed.unwrap_or((bounds.low, bounds.high, bounds.at)));
+        Some(match (narrowed, before) {
+            (None, Some((_, old_high, _))) if bounds.low > old_high => {
+                Learned::Stepped(bounds.low.saturating_sub(old_high))
+            }
+            (None, Some((old_low, ..))) => Learned::Stepped(bounds.high.saturating_sub(old_low)),
+            _ => Learned::Agrees,
+        })
+    }
+
+    /// What is left of the known bounds, widened by the drift since, inside `new`; `None` when nothing is.
+    fn narrowed(&self, new: &Bounds) -> Option<(i64, i64, Duration)> {
+        let Some((low, high, at)) = self.known else { return Some((new.low, new.high, new.at)) };
+        let drift = nanos(new.at.saturating_sub(at)) as u128 * DRIFT_PPM / 1_000_000;
+        let drift = i64::try_from(drift).unwrap_or(i64::MAX);
+        let both = (new.low.max(low.saturating_sub(drift)), new.high.min(high.saturating_add(drift)));
+        (both.0 <= both.1).then_some((both.0, both.1, new.at))
+    }
+
+    fn dialogue(&mut self, command: Command) -> &mut Dialogue {
+        match command {
+            Command::Start => &mut self.starts,
+            Command::Stop => &mut self.stops,
+        }
     }
 
     /// The best estimate so far.
@@ -104,7 +133,94 @@ impl ClockEstimate {
 
     /// Forgets everything, for a system that was started anew, perhaps on another machine.
     pub fn reset(&mut self) {
-        self.known = None;
+        *self = Self::default();
+    }
+}
+
+/// Where the offset lies by one ACK alone.
+struct Bounds {
+    low: i64,
+    high: i64,
+    at: Duration,
+}
+
+impl Bounds {
+    fn new(sent: Duration, received: Now, stamp: Wall) -> Self {
+        // Our own clock may be set while we wait, so the time of sending is reckoned back on the monotonic one.
+        let round_trip = nanos(received.mono.saturating_sub(sent));
+        let low = stamp.since(received.wall);
+        Self { low, high: low.saturating_add(round_trip), at: received.mono }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Question {
+    at: Duration,
+    ours: bool,
+}
+
+/// Which question an ACK may answer: nothing in it says so, and messages get lost.
+///
+/// A question gets one answer at most. So the ACK that is the k-th by its stamp was stamped after k questions, and the
+/// k-th question bounds its time whichever of them it answers.
+#[derive(Clone, Debug, Default)]
+struct Dialogue {
+    /// The questions of the last minute, oldest first.
+    questions: VecDeque<Question>,
+    /// How many of those, from the front, the answers so far have used up.
+    used: usize,
+    newest: Option<Wall>,
+    /// The stamps of the latest answers, by which a repeated one is known.
+    stamps: VecDeque<Wall>,
+}
+
+/// When the message that an ACK answers was sent at the earliest.
+struct Answered {
+    /// If stamps came in their order.
+    open: Duration,
+    in_order: bool,
+    /// In any case.
+    earliest: Duration,
+}
+
+impl Dialogue {
+    fn ask(&mut self, question: Question) {
+        self.forget(question.at);
+        if self.questions.len() == REMEMBERED {
+            if self.used == 0 {
+                return;
+            }
+            self.questions.pop_front();
+            self.used -= 1;
+        }
+        self.questions.push_back(question);
+    }
+
+    fn answer(&mut self, now: Duration, stamp: Wall) -> Option<Answered> {
+        if self.stamps.contains(&stamp) {
+            return None;
+        }
+        if self.stamps.len() == REMEMBERED {
+            self.stamps.pop_front();
+        }
+        self.stamps.push_back(stamp);
+        self.forget(now);
+        let open = *self.questions.get(self.used)?;
+        self.used += 1;
+        let in_order = self.newest.is_none_or(|newest| stamp > newest);
+        if in_order {
+            self.newest = Some(stamp);
+        }
+        // When another controller's message was sent is not known.
+        let ours = if in_order { open.ours } else { self.questions.iter().all(|q| q.ours) };
+        ours.then(|| Answered { open: open.at, in_order, earliest: self.questions[0].at })
+    }
+
+    fn forget(&mut self, now: Duration) {
+        while self.questions.front().is_some_and(|q| now.saturating_sub(q.at) >= FORGOTTEN) {
+            self.questions.pop_front();
+            self.used = self.used.saturating_sub(1);
+        }
     }
 }
 
@@ -126,23 +242,29 @@ mod tests {
         Now { mono: Duration::from_millis(mono_ms as u64), wall: Wall(ms(wall_ms)) }
     }
 
+    /// One START and its ACK.
+    fn ack(clock: &mut ClockEstimate, sent_ms: u64, received: Now, stamp: Wall) -> Option<Learned> {
+        clock.asked(Command::Start, Duration::from_millis(sent_ms), true);
+        clock.answered(Command::Start, received, stamp)
+    }
+
     #[test]
     fn midpoint_and_half_the_round_trip() {
         let mut clock = ClockEstimate::default();
         // Sent at 100, received at 110 of our clock; the system stamped 1605 halfway: it is 1500 ms ahead.
-        clock.add(Duration::from_millis(100), at(110, 110), Wall(ms(1605)));
+        ack(&mut clock, 100, at(110, 110), Wall(ms(1605)));
         assert_eq!(clock.offset(), Some(Offset { nanos: ms(1500), uncertainty: ms(5) }));
     }
 
     #[test]
     fn a_short_round_trip_narrows_and_a_long_one_does_not_widen() {
         let mut clock = ClockEstimate::default();
-        clock.add(Duration::from_millis(0), at(2000, 2000), Wall(ms(1990)));
+        ack(&mut clock, 0, at(2000, 2000), Wall(ms(1990)));
         assert_eq!(clock.offset().unwrap().uncertainty, ms(1000));
-        clock.add(Duration::from_millis(3000), at(3002, 3002), Wall(ms(3001)));
+        ack(&mut clock, 3000, at(3002, 3002), Wall(ms(3001)));
         let narrow = clock.offset().unwrap();
         assert_eq!(narrow, Offset { nanos: 0, uncertainty: ms(1) });
-        clock.add(Duration::from_millis(4000), at(6000, 6000), Wall(ms(5000)));
+        ack(&mut clock, 4000, at(6000, 6000), Wall(ms(5000)));
         let after = clock.offset().unwrap();
         assert!(after.uncertainty < ms(2) && after.nanos.abs() < ms(1), "{after}");
     }
@@ -162,7 +284,7 @@ mod tests {
     #[test]
     fn a_slow_activation_is_not_a_wrong_clock() {
         let mut clock = ClockEstimate::default();
-        clock.add(Duration::ZERO, at(3000, 3000), Wall(ms(2999)));
+        ack(&mut clock, 0, at(3000, 3000), Wall(ms(2999)));
         let offset = clock.offset().unwrap();
         assert!(offset.nanos > ms(1400), "the midpoint alone looks wrong: {offset}");
         assert_eq!(offset.band(), Band::Good);
@@ -171,16 +293,52 @@ mod tests {
     #[test]
     fn a_clock_that_was_set_is_noticed_and_followed() {
         let mut clock = ClockEstimate::default();
-        clock.add(Duration::from_millis(0), at(2, 2), Wall(ms(1)));
+        ack(&mut clock, 0, at(2, 2), Wall(ms(1)));
         // The remote clock jumps 5 s back.
-        let learned = clock.add(Duration::from_millis(1000), at(1002, 1002), Wall(ms(1001 - 5000)));
-        assert!(matches!(learned, Learned::Stepped(by) if (by + ms(5000)).abs() < ms(3)), "{learned:?}");
+        let learned = ack(&mut clock, 1000, at(1002, 1002), Wall(ms(1001 - 5000)));
+        assert!(
+            matches!(learned, Some(Learned::Stepped(by)) if (by + ms(5000)).abs() < ms(3)),
+            "{learned:?}"
+        );
         assert_eq!(clock.offset().unwrap().nanos, ms(-5000));
         // Our own clock jumps an hour forward between sending and receiving.
         let hour = 3_600_000;
-        let learned = clock.add(Duration::from_millis(2000), at(2002, 2002 + hour), Wall(ms(2001 - 5000)));
-        assert!(matches!(learned, Learned::Stepped(by) if by < 0));
+        let learned = ack(&mut clock, 2000, at(2002, 2002 + hour), Wall(ms(2001 - 5000)));
+        assert!(matches!(learned, Some(Learned::Stepped(by)) if by < 0));
         assert_eq!(clock.offset().unwrap(), Offset { nanos: ms(-5000 - hour), uncertainty: ms(1) });
+    }
+
+    #[test]
+    fn a_repeated_ack_is_no_answer_to_a_later_question() {
+        let mut clock = ClockEstimate::default();
+        ack(&mut clock, 0, at(2, 2), Wall(ms(1)));
+        let known = clock.offset();
+        assert_eq!(ack(&mut clock, 700, at(701, 701), Wall(ms(1))), None);
+        assert_eq!(clock.offset(), known);
+    }
+
+    #[test]
+    fn an_ack_after_a_lost_one_is_bounded_by_the_older_question() {
+        let mut clock = ClockEstimate::default();
+        clock.asked(Command::Start, Duration::from_millis(0), true);
+        // The second question's ACK may as well be the late one of the first, and the third's that of the second.
+        ack(&mut clock, 500, at(510, 510), Wall(ms(1)));
+        assert_eq!(clock.offset(), Some(Offset { nanos: ms(-254), uncertainty: ms(255) }));
+        let mut clock = ClockEstimate::default();
+        clock.asked(Command::Start, Duration::from_millis(0), true);
+        clock.asked(Command::Start, Duration::from_millis(500), true);
+        clock.answered(Command::Start, at(510, 510), Wall(ms(505)));
+        clock.answered(Command::Start, at(600, 600), Wall(ms(1)));
+        let offset = clock.offset().unwrap();
+        assert!(offset.nanos.abs() <= offset.uncertainty, "{offset} after answers in the wrong order");
+    }
+
+    #[test]
+    fn another_controllers_answer_teaches_nothing() {
+        let mut clock = ClockEstimate::default();
+        clock.asked(Command::Start, Duration::from_millis(0), false);
+        assert_eq!(ack(&mut clock, 100, at(101, 101), Wall(ms(50))), None);
+        assert_eq!(clock.offset(), None);
     }
 
     proptest! {
@@ -196,7 +354,8 @@ mod tests {
                 let stamp = Wall(now + there + offset);
                 now += there + back;
                 let received = Now { mono: Duration::from_nanos(now as u64), wall: Wall(now) };
-                prop_assert_eq!(clock.add(sent, received, stamp), Learned::Agrees);
+                clock.asked(Command::Start, sent, true);
+                prop_assert_eq!(clock.answered(Command::Start, received, stamp), Some(Learned::Agrees));
                 shortest = shortest.min(there + back);
                 let got = clock.offset().unwrap();
                 // One nanosecond for the halves.
@@ -211,8 +370,10 @@ mod tests {
             let mut clock = ClockEstimate::default();
             for (stamp, wall, mono) in stamps {
                 let received = Now { mono: Duration::from_nanos(mono), wall: Wall(wall) };
-                clock.add(Duration::from_nanos(mono / 2), received, Wall(stamp));
-                prop_assert!(clock.offset().is_some_and(|o| o.band() >= Band::Good));
+                clock.asked(Command::Stop, Duration::from_nanos(mono / 2), mono % 7 > 0);
+                if clock.answered(Command::Stop, received, Wall(stamp)).is_some() {
+                    prop_assert!(clock.offset().is_some_and(|o| o.band() >= Band::Good));
+                }
             }
         }
     }

@@ -23,7 +23,7 @@ pub use event::{Event, Level};
 pub use report::{Failure, Outcome, Proof, Report, SystemResult};
 
 use crate::{
-    clock::{ClockEstimate, Learned, Offset},
+    clock::{ClockEstimate, FORGOTTEN, Learned, Offset},
     message::{Announcement, Command, Control, Kind, State},
     name::{self, NameError, SystemId},
     time::{Now, Wall},
@@ -36,9 +36,6 @@ const MAX_TOPICS: usize = 1024;
 const REMEMBERED_STAMPS: usize = 32;
 /// Polls in a row without an answer until a system counts as unresponsive.
 const SILENT_POLLS: u32 = 3;
-
-/// No acknowledgement is later than this.
-const FORGOTTEN: Duration = Duration::from_secs(60);
 
 /// By how much an acknowledgement may arrive before the message it answers: they come from different publishers.
 const OVERTAKING: Duration = Duration::from_secs(1);
@@ -508,6 +505,7 @@ impl Controller {
                     session: clip(&message.session),
                     systems: message.systems.iter().take(MAX_SYSTEMS).map(|s| clip(s)).collect(),
                 });
+                self.note_asked(command, &channel, &message.systems, now, false);
                 self.adopt(Control { session: clip(&message.session), ..message });
                 return;
             }
@@ -529,10 +527,8 @@ impl Controller {
         });
         let Some(system) = self.record(id, channel, &message.source) else { return };
         system.last_answer = Some(answer);
-        // It may answer any of the messages it has not answered, so only the first of them bounds the time of its stamp.
-        let sent = system.unanswered.iter().find(|(c, _)| *c == command).map(|(_, sent)| *sent);
         system.unanswered.retain(|(c, _)| *c != command);
-        let learned = sent.map(|sent| system.clock.add(sent, now, message.stamp));
+        let learned = system.clock.answered(command, now, message.stamp);
         let offset = system.offset();
         self.event(Event::Answered { system: id.clone(), command, elapsed, offset });
         if let Some(Learned::Stepped(nanos)) = learned {
@@ -813,6 +809,15 @@ impl Controller {
         if self.systems.iter().any(twin) { id.as_str().to_owned() } else { system.source.clone() }
     }
 
+    /// Everybody meant by a message may answer it, also those who were not expected to.
+    fn note_asked(&mut self, command: Command, channel: &str, names: &[String], now: Now, ours: bool) {
+        for (id, system) in self.systems.iter_mut().filter(|(_, s)| s.channel == channel) {
+            if names.is_empty() || names.iter().any(|name| id.is_meant_by(name)) {
+                system.clock.asked(command, now.mono, ours);
+            }
+        }
+    }
+
     fn publish(&mut self, request: &mut Request, channel: String, systems: Vec<String>, now: Now) {
         request.messages += 1;
         request.first_sent.get_or_insert(now.mono);
@@ -820,6 +825,7 @@ impl Controller {
             self.stamps.pop_front();
         }
         self.stamps.push_back(now.wall);
+        self.note_asked(request.command, &channel, &systems, now, true);
         // Library STOPs of the originals carry no session either.
         let session = if request.command == Command::Start { request.session.clone() } else { String::new() };
         let message = Control {
