@@ -324,6 +324,8 @@ impl ContextInner {
                     if silent.len() > MAX_SILENT {
                         silent.pop_first();
                     }
+                } else if let Some(reader) = self.info_reader.borrow().as_ref() {
+                    reader.dds.discard_from_participant(id);
                 }
                 self.complaints.borrow_mut().retain(|(_, remote)| remote.prefix() != GidPrefix(prefix));
                 self.change_graph(|graph| graph.remove_participant(GidPrefix(prefix)));

@@ -8,9 +8,9 @@ use common::{exchange, local, reader, reliable, writer, SOON};
 use rosless_tests::{eventually_some, DomainLease};
 use rustdds::{DomainParticipantStatusEvent as Event, LostReason, RTPSEntity, StatusEvented};
 
-/// Stock has no way to send USER_DATA.
+/// Stock has no way to send USER_DATA, and keeps HISTORY to itself.
 #[test]
-fn user_data_is_seen_as_it_was_set() {
+fn user_data_and_history_are_seen_as_they_were_set() {
     let lease = DomainLease::acquire();
     let watcher = local(lease.id()).build().expect("participant");
     let events = watcher.status_listener();
@@ -37,6 +37,8 @@ fn user_data_is_seen_as_it_was_set() {
     assert_eq!(participant.vendor_id.as_bytes(), [1, 0x12]);
     assert_eq!(of_writer.user_data, b"typehash=RIHS01_1;");
     assert_eq!(of_reader.user_data, b"typehash=RIHS01_22;");
+    let depth_10 = Some(rustdds::policy::History::KeepLast { depth: 10 });
+    assert_eq!((of_writer.qos.history(), of_reader.qos.history()), (depth_10, depth_10));
     assert_eq!((&*of_writer.topic_name, &*of_writer.type_name), ("t", common::TYPE));
 }
 

@@ -148,3 +148,47 @@ fn nothing_lies_without_a_wake_up() {
         }
     });
 }
+
+/// Stock keeps the last 2000 samples after they were taken, here 100 MB.
+#[test]
+fn what_was_taken_is_not_kept() {
+    let lease = DomainLease::acquire();
+    let participant = local(lease.id()).build().expect("participant");
+    let writer = writer(&participant, "t", &reliable(10));
+    let reader = reader(&participant, "t", &reliable(2000));
+    exchange("first sample", &writer, &reader);
+    let before = common::resident(std::process::id());
+    for number in 0..1000_u32 {
+        common::write(&writer, number.to_le_bytes().repeat(25_000));
+        let raw = eventually_some("the sample arrives", SOON, || {
+            reader.drain_read_notifications();
+            std::iter::from_fn(|| reader.try_take_raw()).find(|raw| raw.payload.value.len() == 100_000)
+        });
+        assert_eq!(raw.payload.value[..4], number.to_le_bytes());
+    }
+    let grown = common::resident(std::process::id()).saturating_sub(before);
+    assert!(grown < 50_000_000, "{grown} bytes more");
+}
+
+/// They share a cache: what one has taken is still there for the other.
+#[test]
+fn two_readers_in_one_process_both_get_everything() {
+    let lease = DomainLease::acquire();
+    let participant = local(lease.id()).build().expect("participant");
+    let writer = writer(&participant, "t", &reliable(100));
+    let readers = [(); 2].map(|()| reader(&participant, "t", &reliable(100)));
+    readers.iter().for_each(|reader| exchange("first sample", &writer, reader));
+    for number in 0..100_u8 {
+        common::write(&writer, vec![number; 4]);
+    }
+    for reader in readers {
+        let mut numbers = Vec::new();
+        eventually("all numbers arrive", SOON, || {
+            reader.drain_read_notifications();
+            let taken = std::iter::from_fn(|| reader.try_take_raw()).map(|raw| raw.payload.value);
+            numbers.extend(taken.filter(|value| value.len() == 4).map(|value| value[0]));
+            numbers.len() >= 100
+        });
+        assert!(numbers.into_iter().eq(0..100));
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use rosless_graph::{Qos, discovery_info};
+use rosless_graph::{Qos, discovery_info, qos::History};
 use rosless_tests::{DomainLease, Vendor};
 use rosless_wire::{Message, example_interfaces::srv::AddTwoInts, std_msgs::msg::String as Text};
 
@@ -39,7 +39,9 @@ fn every_endpoint_has_its_type_hash_and_the_participant_its_enclave() {
             (chatter.type_name.as_str(), chatter.user_data),
             ("std_msgs::msg::dds_::String_", typehash(Text::TYPE_HASH))
         );
-        assert!(chatter.qos.starts_with("reliable,volatile,"), "{}", chatter.qos);
+        // Fast DDS does not read the history of others.
+        let qos = if vendor == Vendor::Cyclone { "reliable,volatile,10" } else { "reliable,volatile," };
+        assert!(chatter.qos.starts_with(qos), "{}", chatter.qos);
         let request = seen("rq/addRequest", false).unwrap();
         assert_eq!(request.type_name, "example_interfaces::srv::dds_::AddTwoInts_Request_");
         for endpoint in peer.endpoints().iter().filter(|e| e.guid[..12] == prefix) {
@@ -131,6 +133,8 @@ fn we_see_their_nodes_in_both_gid_sizes() {
         let publisher = graph.publishers("/chatter")[0];
         assert_eq!(publisher.type_name(), "std_msgs/msg/String");
         assert_eq!(publisher.type_hash.as_deref(), Some(Text::TYPE_HASH), "{vendor:?}");
+        let history = if vendor == Vendor::Cyclone { History::KeepLast(5) } else { History::Unknown };
+        assert_eq!(publisher.qos.history, history, "{vendor:?}");
         assert_eq!(graph.node_of(&publisher.gid).map(|n| n.to_string()).as_deref(), Some("/lab/talker"));
     }
 }
