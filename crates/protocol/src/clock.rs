@@ -88,9 +88,14 @@ impl ClockEstimate {
         self.dialogue(command).ask(Question { at, ours });
     }
 
-    /// Takes an ACK. `None` when it says nothing about the clock: repeated, or perhaps an answer to somebody else.
+    /// Takes an ACK. `None` when it tells nothing of the offset: repeated, or perhaps an answer to somebody else.
     pub fn answered(&mut self, command: Command, received: Now, stamp: Wall) -> Option<Learned> {
-        let answered = self.dialogue(command).answer(received.mono, stamp)?;
+        let answered = match self.dialogue(command).answer(received.mono, stamp) {
+            Heard::Answer(answered) => answered,
+            Heard::Other => return self.bounded_below(received, stamp),
+            // Its stamp is of the clock of long ago, which may have been set since.
+            Heard::Repeated => return None,
+        };
         let mut bounds = Bounds::new(answered.earliest, received, stamp);
         if answered.in_order || self.narrowed(&bounds).is_none() {
             // Not even the oldest question explains a stamp before an earlier one: then a clock was set.
@@ -106,6 +111,14 @@ impl ClockEstimate {
             (None, Some((old_low, ..))) => Learned::Stepped(bounds.high.saturating_sub(old_low)),
             _ => Learned::Agrees,
         })
+    }
+
+    /// Whoever was answered, the stamp was made before it was received: the offset cannot be smaller.
+    fn bounded_below(&mut self, received: Now, stamp: Wall) -> Option<Learned> {
+        let (_, high, _) = self.known?;
+        let low = stamp.since(received.wall);
+        self.known = self.narrowed(&Bounds { low, high: i64::MAX, at: received.mono });
+        self.known.is_none().then(|| Learned::Stepped(low.saturating_sub(high)))
     }
 
     /// What is left of the known bounds, widened by the drift since, inside `new`; `None` when nothing is.
@@ -174,6 +187,14 @@ struct Dialogue {
     stamps: VecDeque<Wall>,
 }
 
+/// What an ACK is to us.
+enum Heard {
+    Answer(Answered),
+    /// Perhaps an answer to another controller.
+    Other,
+    Repeated,
+}
+
 /// When the message that an ACK answers was sent at the earliest.
 struct Answered {
     /// If stamps came in their order.
@@ -196,16 +217,16 @@ impl Dialogue {
         self.questions.push_back(question);
     }
 
-    fn answer(&mut self, now: Duration, stamp: Wall) -> Option<Answered> {
+    fn answer(&mut self, now: Duration, stamp: Wall) -> Heard {
         if self.stamps.contains(&stamp) {
-            return None;
+            return Heard::Repeated;
         }
         if self.stamps.len() == REMEMBERED {
             self.stamps.pop_front();
         }
         self.stamps.push_back(stamp);
         self.forget(now);
-        let open = *self.questions.get(self.used)?;
+        let Some(open) = self.questions.get(self.used).copied() else { return Heard::Other };
         self.used += 1;
         let in_order = self.newest.is_none_or(|newest| stamp > newest);
         if in_order {
@@ -213,7 +234,10 @@ impl Dialogue {
         }
         // When another controller's message was sent is not known.
         let ours = if in_order { open.ours } else { self.questions.iter().all(|q| q.ours) };
-        ours.then(|| Answered { open: open.at, in_order, earliest: self.questions[0].at })
+        if !ours {
+            return Heard::Other;
+        }
+        Heard::Answer(Answered { open: open.at, in_order, earliest: self.questions[0].at })
     }
 
     fn forget(&mut self, now: Duration) {
@@ -339,6 +363,24 @@ mod tests {
         clock.asked(Command::Start, Duration::from_millis(0), false);
         assert_eq!(ack(&mut clock, 100, at(101, 101), Wall(ms(50))), None);
         assert_eq!(clock.offset(), None);
+    }
+
+    #[test]
+    fn another_controllers_answer_from_the_future_shows_that_a_clock_was_set() {
+        let mut clock = ClockEstimate::default();
+        ack(&mut clock, 0, at(2, 2), Wall(ms(1)));
+        // Behind may be on the way for long, ahead cannot be.
+        assert_eq!(clock.answered(Command::Stop, at(1000, 1000), Wall(ms(500))), None);
+        assert_eq!(clock.offset().unwrap().nanos.abs() / ms(1), 0);
+        let learned = clock.answered(Command::Stop, at(2000, 2000), Wall(ms(2500)));
+        assert!(matches!(learned, Some(Learned::Stepped(by)) if (by - ms(500)).abs() < ms(3)), "{learned:?}");
+        assert_eq!(clock.offset(), None, "only a lower bound is left");
+        // An old one heard again has a stamp of the clock before it was set back.
+        let mut clock = ClockEstimate::default();
+        ack(&mut clock, 0, at(2, 2), Wall(ms(1)));
+        ack(&mut clock, 1000, at(1002, 1002), Wall(ms(1001 - 5000)));
+        assert_eq!(clock.answered(Command::Start, at(1003, 1003), Wall(ms(1))), None);
+        assert_eq!(clock.offset().unwrap().nanos, ms(-5000));
     }
 
     proptest! {

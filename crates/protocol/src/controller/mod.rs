@@ -529,7 +529,8 @@ impl Controller {
         system.last_answer = Some(answer);
         system.unanswered.retain(|(c, _)| *c != command);
         let learned = system.clock.answered(command, now, message.stamp);
-        let offset = system.offset();
+        // What was known before says nothing about the stamp of this one.
+        let offset = learned.and_then(|_| system.offset());
         self.event(Event::Answered { system: id.clone(), command, elapsed, offset });
         if let Some(Learned::Stepped(nanos)) = learned {
             self.event(Event::ClockStepped { system: id.clone(), nanos });

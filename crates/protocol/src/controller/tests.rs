@@ -406,6 +406,31 @@ fn clock_deviation_is_reported_in_bands_for_both_signs() {
 }
 
 #[test]
+fn an_old_estimate_does_not_vouch_for_the_clock_in_another_controllers_session() {
+    for (offset, stepped) in [(-500, false), (500, true)] {
+        let mut rig = Rig::with(&["a"]);
+        rig.request(Command::Start, Targets::All, 1000);
+        rig.answer(|_| INACTIVE, 1001);
+        rig.ack("a", Kind::AckStart, 0, 1002);
+        rig.answer(|_| ACTIVE, 1003);
+        rig.said.clear();
+        let stop = Control {
+            kind: Kind::Stop,
+            stamp: Wall(7),
+            source: "other".into(),
+            session: String::new(),
+            systems: vec![],
+        };
+        rig.put(Input::Control { channel: "/".into(), sender: None, message: stop }, 2000);
+        rig.ack("a", Kind::AckStop, offset, 2001);
+        let answered = rig.events().into_iter().find(|e| matches!(e, Event::Answered { .. })).unwrap();
+        assert_eq!(answered.level(), Level::Error, "{answered}");
+        let step = rig.events().into_iter().any(|e| matches!(e, Event::ClockStepped { .. }));
+        assert_eq!(step, stepped, "only a stamp from the future cannot be explained by the way it took");
+    }
+}
+
+#[test]
 fn other_controllers_are_heard_and_our_own_echo_is_not_one() {
     let mut rig = Rig::with(&["a"]);
     rig.request(Command::Start, Targets::All, 1000);
