@@ -25,6 +25,10 @@ const MIN_QUATERNION_NORM: f64 = 1e-3;
 const QUATERNION_NORM_TOLERANCE: f64 = 0.05;
 /// A radius or speed beyond this is a unit mistake on any arm.
 const ABSURD: f64 = 1e4;
+/// A speed or time below this is one as well, and near zero its arithmetic underflows.
+const TINY: f64 = 1e-6;
+/// No move takes longer than a day; the unit of a speed was mistaken.
+pub(crate) const LONGEST: f64 = 86_400.0;
 /// CIRC points nearer to one line than this share of the chord make no circle worth the name.
 const MIN_ARC_HEIGHT: f64 = 1e-4;
 
@@ -117,7 +121,7 @@ pub enum Refusal {
     CircPoses(usize),
     #[error("{what} is {value}, which is not a finite number")]
     NotFinite { what: String, value: f64 },
-    #[error("{what} is {value}: beyond any robot, check the unit")]
+    #[error("{what} is {value:?}: beyond any robot, check the unit")]
     Absurd { what: &'static str, value: f64 },
     #[error("{what} is {value}, which must not be negative")]
     Negative { what: String, value: f64 },
@@ -270,18 +274,22 @@ pub(crate) fn spans_circle(start: &Vector3<f64>, via: &Vector3<f64>, goal: &Vect
 fn timing(raw: &RawPrimitive, circular: bool, warnings: &mut Vec<String>) -> Result<Timing, Refusal> {
     let (mut velocity, mut acceleration, mut move_time) = (None, None, None);
     for (name, value) in &raw.arguments {
-        let slot = match name.as_str() {
-            "velocity" => &mut velocity,
-            "acceleration" => &mut acceleration,
-            "move_time" => &mut move_time,
+        let (slot, what, most) = match name.as_str() {
+            "velocity" => (&mut velocity, "velocity", ABSURD),
+            "acceleration" => (&mut acceleration, "acceleration", ABSURD),
+            "move_time" => (&mut move_time, "move_time", LONGEST),
             other => {
                 let shown: String = other.chars().take(40).collect();
                 warnings.push(format!("unknown additional argument \"{shown}\" is ignored"));
                 continue;
             }
         };
-        not_negative(name, *value)?;
-        if slot.replace(*value).is_some() {
+        let value = not_negative(what, *value)?;
+        // Zero is the same as not given.
+        if value != 0.0 && !(TINY..=most).contains(&value) {
+            return Err(Refusal::Absurd { what, value });
+        }
+        if slot.replace(value).is_some() {
             return Err(Refusal::GivenTwice(name.clone()));
         }
     }
@@ -401,6 +409,19 @@ mod tests {
             (RawPrimitive { blend_radius: -0.1, ..ptp() }, "blend_radius is -0.1"),
             (RawPrimitive { blend_radius: f64::NAN, ..ptp() }, "blend_radius is NaN"),
             (RawPrimitive { blend_radius: 1e9, ..ptp() }, "check the unit"),
+            (
+                RawPrimitive {
+                    arguments: arguments(&[("velocity", 1.0), ("acceleration", 5e-324)]),
+                    ..ptp()
+                },
+                "acceleration is 5e-324: beyond any robot",
+            ),
+            (
+                RawPrimitive { arguments: arguments(&[("velocity", 1e5), ("acceleration", 1.0)]), ..lin() },
+                "velocity is 100000.0: beyond any robot, check the unit",
+            ),
+            (RawPrimitive { arguments: arguments(&[("move_time", 1e-7)]), ..ptp() }, "check the unit"),
+            (RawPrimitive { arguments: arguments(&[("move_time", 1e5)]), ..ptp() }, "move_time is 100000"),
             (pose_with(|p| p.orientation = [0.0; 4]), "length 0.0000"),
             (pose_with(|p| p.orientation = [0.0, 0.0, 0.0, 2.0]), "length 2.0000"),
             (pose_with(|p| p.position[1] = f64::INFINITY), "position is inf"),

@@ -60,15 +60,17 @@ pub struct Along {
 }
 
 impl Profile {
-    /// No way to go.
-    pub fn standstill() -> Self {
-        Self { length: 0.0, speed: 0.0, phases: [Phase::default(); 5] }
+    /// No way to go, for so many seconds.
+    pub fn standstill(duration: f64) -> Self {
+        let mut phases = [Phase::default(); 5];
+        phases[2].duration = duration;
+        Self { length: 0.0, speed: 0.0, phases }
     }
 
     /// As fast as the limits allow.
     pub fn fastest(length: f64, speed: f64, up: Ramp, down: Ramp) -> Self {
         if length <= 0.0 {
-            return Self::standstill();
+            return Self::standstill(0.0);
         }
         let fits = |speed: f64| up.way(speed) + down.way(speed) <= length;
         let mut peak = speed;
@@ -101,7 +103,7 @@ impl Profile {
     /// In exactly `duration` seconds, with `ramp` of the time (at most half) for each ramp. The ramps are soft all along.
     pub fn timed(length: f64, duration: f64, ramp: f64) -> Self {
         if length <= 0.0 {
-            return Self::standstill();
+            return Self::standstill(duration);
         }
         let ramp_time = duration * ramp;
         let speed = length / (duration - ramp_time);

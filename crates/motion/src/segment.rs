@@ -5,7 +5,7 @@ use rosless_arm::{Joints, LimitViolation, Robot, Unreachable};
 
 use crate::{
     path::{JointPath, NO_WAY},
-    primitive::{Motion, Primitive, Timing, spans_circle},
+    primitive::{LONGEST, Motion, Primitive, Timing, spans_circle},
     profile::{Profile, Ramp},
 };
 
@@ -22,8 +22,6 @@ const TURN_RADIUS: f64 = 0.2;
 const SLOWEST_SHARE: f64 = 0.02;
 /// Share of a timed move that each ramp takes.
 const TIMED_RAMP: f64 = 0.25;
-/// No move takes longer than a day; the unit of a speed was mistaken.
-const LONGEST: f64 = 86_400.0;
 /// Planning keeps this distance from the limits, so that rounding never breaks one.
 const MARGIN: f64 = 0.999;
 
@@ -136,7 +134,8 @@ impl Segment {
             primitive.timing,
             soft_lengths(robot, &path, blended),
         )?;
-        if profile.duration() > LONGEST {
+        // Written so that NaN is too long as well.
+        if !(0.0..=LONGEST).contains(&profile.duration()) {
             return Err(PlanError::TooLong(profile.duration()));
         }
         Ok(Self { path, profile, cartesian, hand_length, speed_share, blend_radius: primitive.blend_radius })
@@ -356,7 +355,11 @@ fn speed(
 ) -> Result<(Profile, f64), PlanError> {
     let length = path.length();
     if length <= 0.0 {
-        return Ok((Profile::standstill(), 1.0));
+        let rest = match timing {
+            Timing::MoveTime(asked) => asked,
+            Timing::Limits { .. } => 0.0,
+        };
+        return Ok((Profile::standstill(rest), 1.0));
     }
     let (slope, curvature) = path.extremes();
     let smallest = |f: &dyn Fn(usize) -> f64| (0..slope.len()).map(f).fold(f64::INFINITY, f64::min);
@@ -418,7 +421,7 @@ fn speed(
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use proptest::prelude::*;
+    use proptest::{num, prelude::*};
     use rosless_arm::Limits;
 
     pub(crate) fn robot() -> Robot {
@@ -555,10 +558,40 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_move_to_where_it_is_takes_no_time() {
-        let segment = plan(&ptp(ready(), limits(1.0, 1.0))).unwrap();
-        assert_eq!(segment.duration(), 0.0);
-        assert_eq!(segment.at(0.0).position, ready());
+    fn a_move_to_where_it_is_takes_no_time_unless_it_is_asked_to() {
+        let here = robot().forward(&ready());
+        for (timing, seconds) in [(limits(1.0, 1.0), 0.0), (Timing::MoveTime(2.0), 2.0)] {
+            for primitive in [ptp(ready(), timing), lin(here, timing)] {
+                let segment = plan(&primitive).unwrap();
+                assert_eq!(segment.duration(), seconds);
+                for t in [0.0, 1.0, 2.0] {
+                    assert_eq!(segment.at(t), JointState::resting(ready()));
+                }
+            }
+        }
+        let endless = plan(&ptp(ready(), Timing::MoveTime(f64::INFINITY))).unwrap_err();
+        assert!(matches!(endless, PlanError::TooLong(_)), "{endless}");
+    }
+
+    /// Any positive number, now and then the smallest there is: half of it is 0.
+    fn any_positive() -> impl Strategy<Value = f64> {
+        prop_oneof![9 => num::f64::POSITIVE | num::f64::SUBNORMAL, 1 => Just(f64::from_bits(1))]
+    }
+
+    proptest! {
+        #[test]
+        fn no_timing_makes_a_plan_that_never_ends(
+            a in any_positive(), b in any_positive()) {
+            let target = ready() + Joints::repeat(0.3);
+            let goal = moved(&robot().forward(&ready()), [0.02, 0.01, 0.0]);
+            for timing in [limits(a, b), limits(1.0, b), limits(a, 1.0), Timing::MoveTime(a)] {
+                for primitive in [ptp(target, timing), lin(goal, timing)] {
+                    if let Ok(segment) = plan(&primitive) {
+                        prop_assert!((0.0..=LONGEST).contains(&segment.duration()), "{timing:?}");
+                    }
+                }
+            }
+        }
     }
 
     proptest! {
