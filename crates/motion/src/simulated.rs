@@ -11,7 +11,7 @@ use crate::{
     timeline::{Passed, Timeline},
 };
 
-/// Segments planned ahead of the one that runs: one is enough to blend, more would only delay a refusal.
+/// Segments the robot has at a time, the one that runs and the one it may blend into: more would only delay a refusal.
 const LOOK_AHEAD: usize = 2;
 
 /// Every joint slows down at its limit: the shortest way to a standstill, and never further than the planned motion
@@ -174,7 +174,9 @@ impl SimulatedRobot {
     fn ready(&self) -> bool {
         let stopped =
             matches!(self.status, ExecutionState::Error | ExecutionState::Stopping | ExecutionState::Stopped);
-        !stopped && self.failed.is_none() && self.timeline.len() < LOOK_AHEAD
+        let blends = self.look_ahead_blending && self.timeline.last_radius() > 0.0;
+        let room = self.timeline.is_empty() || (blends && self.timeline.len() < LOOK_AHEAD);
+        !stopped && self.failed.is_none() && room
     }
 }
 
@@ -247,6 +249,7 @@ impl Hardware for SimulatedRobot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::primitive::Timing;
     use crate::segment::tests::{limits, lin, moved, ptp, ready, robot};
 
     const CYCLE: Duration = Duration::from_millis(2);
@@ -320,6 +323,35 @@ mod tests {
             let events = bench.events();
             assert_eq!(events.contains(&RobotEvent::Blended(0, 1)), blends, "{events:?}");
         }
+    }
+
+    #[test]
+    fn it_is_ready_for_a_second_only_to_blend_into_it() {
+        for (radius, look_ahead, ready_for_another) in
+            [(0.03, true, true), (0.0, true, false), (0.03, false, false)]
+        {
+            let mut bench = Bench::new();
+            bench.robot.set_look_ahead_blending(look_ahead);
+            bench.send(go(near(), radius));
+            assert_eq!(bench.step().ready, ready_for_another, "radius {radius}, look-ahead {look_ahead}");
+            bench.run_until(ExecutionState::Success);
+            assert!(bench.step().ready);
+        }
+    }
+
+    #[test]
+    fn a_move_to_where_it_is_is_seen_to_run() {
+        let mut bench = Bench::new();
+        bench.step();
+        bench.send(go(ready(), 0.0));
+        assert_eq!(bench.robot.read(bench.now).status, ExecutionState::Executing);
+        assert_eq!(bench.step().status, ExecutionState::Success);
+        assert_eq!(bench.events(), [RobotEvent::Started(0), RobotEvent::Finished(0)]);
+
+        bench.send(Command::Move(ptp(ready(), Timing::MoveTime(1.0))));
+        let begin = bench.now;
+        bench.run_until(ExecutionState::Success);
+        assert_eq!(bench.now - begin, Duration::from_secs(1));
     }
 
     #[test]

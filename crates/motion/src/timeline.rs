@@ -21,6 +21,7 @@ const MIN_OVERLAP: f64 = 1e-3;
 struct Placed {
     id: u64,
     segment: Segment,
+    placed: Duration,
     start: Duration,
     end: Duration,
     reported_start: bool,
@@ -89,7 +90,7 @@ impl Timeline {
             }
         }
         let end = start + Duration::from_secs_f64(segment.duration());
-        self.placed.push_back(Placed { id, segment, start, end, reported_start: false, blends });
+        self.placed.push_back(Placed { id, segment, placed: now, start, end, reported_start: false, blends });
     }
 
     /// The joints at `now`. Segments that have ended must have been passed with [`Timeline::pass`].
@@ -102,6 +103,11 @@ impl Timeline {
             state.acceleration += moving.acceleration;
         }
         state
+    }
+
+    /// The radius within which the last segment may blend into one that is still to come.
+    pub fn last_radius(&self) -> f64 {
+        self.placed.back().map_or(0.0, |last| last.segment.blend_radius())
     }
 
     /// Takes the next thing that has happened by `now`, in order of time; ended segments are forgotten.
@@ -118,7 +124,8 @@ impl Timeline {
                 return Some(before.map_or(Passed::Started(id), |before| Passed::Blended(before, id)));
             }
         }
-        if first_end.is_some_and(|end| end <= now) {
+        // Nothing ends in the instant it was placed, so that whoever looks has seen that something ran.
+        if first_end.is_some_and(|end| end <= now && self.placed[0].placed < now) {
             let ended = self.placed.pop_front()?;
             self.rest = ended.segment.end();
             return Some(Passed::Finished(ended.id));
