@@ -213,6 +213,7 @@ impl<H: Hardware> QueueController<H> {
     pub fn is_busy(&self) -> bool {
         matches!(self.state.status, ExecutionState::Executing | ExecutionState::Stopping)
             || self.waiting() > 0
+            || self.goal_has_failed()
     }
 
     pub fn poll_output(&mut self) -> Option<Output> {
@@ -268,6 +269,10 @@ impl<H: Hardware> QueueController<H> {
                 self.end_goal_with(GoalOutcome::Aborted("stopped by STOP_MOTION".into()));
                 self.stop(Stop::UntilReset, "STOP_MOTION", now);
                 return Ok(None);
+            }
+            // There is nothing to lift, and ERROR itself needs STOP first.
+            Command::ResetStop if self.state.status == ExecutionState::Error && self.stop == Stop::No => {
+                return Err(Refusal::RobotError);
             }
             Command::ResetStop => {
                 self.reset(now);
@@ -421,6 +426,14 @@ impl<H: Hardware> QueueController<H> {
         }
     }
 
+    /// The goal ends as it was meant to, or aborted because of `unasked`.
+    fn end_goal(&mut self, unasked: &str) {
+        if let Some(goal) = &mut self.goal {
+            let outcome = goal.ending.take().unwrap_or_else(|| GoalOutcome::Aborted(unasked.to_owned()));
+            self.finish_goal(outcome);
+        }
+    }
+
     fn stop(&mut self, stop: Stop, why: &str, now: Duration) {
         self.open = None;
         let waiting = std::mem::take(&mut self.queue);
@@ -466,6 +479,9 @@ impl<H: Hardware> QueueController<H> {
 
     /// The control cycle: reads the robot, feeds it, reports.
     pub fn update(&mut self, now: Duration) {
+        if self.goal_has_failed() {
+            self.recover(now);
+        }
         self.refresh(now);
         let abandoned = self
             .open
@@ -505,12 +521,12 @@ impl<H: Hardware> QueueController<H> {
     fn refresh(&mut self, now: Duration) {
         let before = self.state.status;
         self.state = self.hardware.read(now);
-        while let Some(event) = self.hardware.poll_event() {
-            self.robot_event(event, now);
-        }
         let status = self.state.status;
         if status != before {
             self.outputs.push_back(Output::State(status));
+        }
+        while let Some(event) = self.hardware.poll_event() {
+            self.robot_event(event);
         }
         if let Some(goal) = &mut self.goal {
             goal.seen_executing |= status == ExecutionState::Executing;
@@ -518,7 +534,7 @@ impl<H: Hardware> QueueController<H> {
         match status {
             ExecutionState::Stopped => self.standing(now),
             ExecutionState::Error if before != ExecutionState::Error => {
-                self.robot_failed("the robot reports ERROR", now)
+                self.robot_failed("the robot reports ERROR")
             }
             ExecutionState::Success => self.goal_done_by_state(),
             _ => {}
@@ -527,10 +543,7 @@ impl<H: Hardware> QueueController<H> {
 
     /// The robot has stopped: goals end, and a stop that nobody else has to lift is lifted.
     fn standing(&mut self, now: Duration) {
-        if let Some(outcome) = self.goal.as_ref().map(|goal| goal.ending.clone()) {
-            let unasked = || GoalOutcome::Aborted("the robot stopped by itself".into());
-            self.finish_goal(outcome.unwrap_or_else(unasked));
-        }
+        self.end_goal("the robot stopped by itself");
         if self.stop == Stop::ThenReset {
             self.stop = Stop::No;
             self.forward(&Command::ResetStop, now);
@@ -545,7 +558,7 @@ impl<H: Hardware> QueueController<H> {
         }
     }
 
-    fn robot_event(&mut self, event: RobotEvent, now: Duration) {
+    fn robot_event(&mut self, event: RobotEvent) {
         match event {
             RobotEvent::Started(number) => {
                 if let Some(id) = self.id_of(number) {
@@ -574,7 +587,7 @@ impl<H: Hardware> QueueController<H> {
                 if let Some(id) = slot.and_then(Option::take) {
                     self.event(Event::Failed { id, reason: reason.clone() });
                 }
-                self.robot_failed(&reason, now);
+                self.robot_failed(&reason);
             }
             RobotEvent::Note(number, text) => {
                 if let Some(id) = self.id_of(number) {
@@ -592,17 +605,25 @@ impl<H: Hardware> QueueController<H> {
         self.outputs.extend(feedback);
     }
 
-    fn robot_failed(&mut self, reason: &str, now: Duration) {
-        let was_goal = self.goal.is_some();
-        self.finish_goal(GoalOutcome::Aborted(reason.to_owned()));
+    fn robot_failed(&mut self, reason: &str) {
+        self.end_goal_with(GoalOutcome::Aborted(reason.to_owned()));
         self.open = None;
         let waiting = std::mem::take(&mut self.queue);
         for id in self.forget_all().into_iter().chain(waiting.iter().map(|queued| queued.id)) {
             self.event(Event::Discarded { id, reason: "the robot is in ERROR".into() });
         }
         self.report_depth();
-        // An action client has no RESET_STOP to send, so the next goal must find the robot usable.
-        if was_goal && self.stop == Stop::No {
+    }
+
+    fn goal_has_failed(&self) -> bool {
+        self.state.status == ExecutionState::Error && self.goal.is_some()
+    }
+
+    /// An action client has no RESET_STOP to send, so the next goal must find the robot usable. This is done a cycle
+    /// after the failure, so that ERROR is told before it is over.
+    fn recover(&mut self, now: Duration) {
+        self.end_goal("the robot reports ERROR");
+        if self.stop != Stop::UntilReset {
             self.stop = Stop::ThenReset;
             self.forward(&Command::Stop, now);
         }
