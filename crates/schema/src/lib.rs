@@ -15,12 +15,14 @@
 #![forbid(unsafe_code)]
 
 mod cdr;
+mod csv;
 mod definition;
 mod description;
 mod input;
 mod layout;
+mod numpy;
 mod parse;
-mod python;
+pub mod python;
 mod registry;
 mod show;
 mod value;
@@ -37,4 +39,4 @@ pub use parse::{ParseError, parse};
 pub use registry::{Registry, SchemaError};
 pub use show::Comments;
 pub use value::{DynamicMessage, Value};
-pub use yaml::YamlStyle;
+pub use yaml::{YamlStyle, yaml_float, yaml_text};

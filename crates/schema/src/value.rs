@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
-use crate::layout::{MessageType, TypedField};
+use crate::layout::{MessageType, TypedField, ValueType};
 use crate::python;
 
 /// A message of a [`MessageType`]. It always fits its type: it is made by decoding, by reading text that was
@@ -58,24 +58,33 @@ impl DynamicMessage {
     /// The value at a path such as `header.stamp.sec` or `points.0.x`; nothing if there is none. Elements of
     /// [`Value::Bytes`] cannot be addressed.
     pub fn get(&self, path: &str) -> Option<&Value> {
+        self.typed(path).map(|(_, value)| value)
+    }
+
+    /// What [`get`](Self::get) finds, as Python's `str` shows it and `ros2 topic echo --field` prints it.
+    pub fn get_python(&self, path: &str) -> Option<String> {
+        self.typed(path).map(|(ty, value)| python::field(&ty, value))
+    }
+
+    fn typed(&self, path: &str) -> Option<(ValueType, &Value)> {
         let mut parts = path.split('.');
-        let mut current = self.field(parts.next()?)?;
+        let (mut ty, mut current) = self.field(parts.next()?)?;
         for part in parts {
-            current = match current {
+            (ty, current) = match current {
                 Value::Message(message) => message.field(part)?,
-                Value::List(items) => items.get(part.parse::<usize>().ok()?)?,
+                Value::List(items) => (ty.one(), items.get(part.parse::<usize>().ok()?)?),
                 _ => return None,
             };
         }
-        Some(current)
+        Some((ty, current))
     }
 
-    fn field(&self, name: &str) -> Option<&Value> {
-        self.fields().find(|(field, _)| field.name() == name).map(|(_, value)| value)
+    fn field(&self, name: &str) -> Option<(ValueType, &Value)> {
+        let (field, value) = self.fields().find(|(field, _)| field.name() == name)?;
+        Some((field.value_type().clone(), value))
     }
 
-    /// The message as Python's `repr` shows it: `std_msgs.msg.String(data='hi')`. Fixed-size arrays appear as
-    /// plain lists.
+    /// The message as Python's `repr` shows it: `std_msgs.msg.String(data='hi')`.
     pub fn to_python(&self) -> String {
         let mut out = String::new();
         python::message(self, &mut out);

@@ -8,7 +8,7 @@ use crate::layout::ValueType;
 use crate::python;
 use crate::value::{DynamicMessage, Value};
 
-/// How [`DynamicMessage::to_yaml`] writes.
+/// How [`DynamicMessage::to_yaml`] and [`DynamicMessage::to_csv`] write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct YamlStyle {
     /// Longest string and list that is shown in full; `ros2 topic echo` uses 128 unless told otherwise.
@@ -184,10 +184,10 @@ impl Writer {
                 self.text(c.encode_utf8(&mut [0; 4]), indent, flow);
             }
             Value::Uint(u) => self.out.push_str(&u.to_string()),
-            Value::F32(f) => self.out.push_str(&float(f64::from(*f))),
-            Value::F64(f) => self.out.push_str(&float(*f)),
+            Value::F32(f) => self.out.push_str(&yaml_float(f64::from(*f))),
+            Value::F64(f) => self.out.push_str(&yaml_float(*f)),
             Value::String(text) if self.style.no_strings => {
-                self.text(&format!("<string length: <{}>>", text.chars().count()), indent, flow);
+                self.text(&string_note(text), indent, flow);
             }
             Value::String(text) => match self.style.truncate.and_then(|n| text.char_indices().nth(n)) {
                 Some((end, _)) => self.text(&format!("{}...", &text[..end]), indent, flow),
@@ -201,14 +201,7 @@ impl Writer {
 
     fn shown<'v, T>(&self, ty: &ValueType, items: &'v [T]) -> Shown<&'v [T]> {
         if self.style.no_arrays {
-            let element = ty.one();
-            return Shown::Note(match ty.arity {
-                Arity::Array(n) => format!("<array type: {}[{n}]>", python_name(&element)),
-                Arity::Bounded(n) => {
-                    format!("<sequence type: {}[{n}], length: {}>", python_name(&element), items.len())
-                }
-                _ => format!("<sequence type: {}, length: {}>", python_name(&element), items.len()),
-            });
+            return Shown::Note(list_note(ty, items.len()));
         }
         match self.style.truncate {
             Some(limit) if items.len() > limit => Shown::Items { items: &items[..limit], cut: true },
@@ -290,6 +283,28 @@ impl Writer {
     }
 }
 
+/// What stands for a list of this type with `--no-arr`.
+pub(crate) fn list_note(ty: &ValueType, length: usize) -> String {
+    let element = python_name(ty);
+    match ty.arity {
+        Arity::Array(n) => format!("<array type: {element}[{n}]>"),
+        Arity::Bounded(n) => format!("<sequence type: {element}[{n}], length: {length}>"),
+        _ => format!("<sequence type: {element}, length: {length}>"),
+    }
+}
+
+/// What stands for a string with `--no-str`.
+pub(crate) fn string_note(text: &str) -> String {
+    format!("<string length: <{}>>", text.chars().count())
+}
+
+/// Text as a YAML scalar in block style; `indent` is that of lines that continue it.
+pub fn yaml_text(text: &str, indent: usize) -> String {
+    let mut writer = Writer { style: YamlStyle::default(), out: String::new() };
+    writer.text(text, indent, false);
+    writer.out
+}
+
 /// Type names in the notes about lists are those of IDL.
 fn python_name(ty: &ValueType) -> String {
     use crate::definition::BaseType;
@@ -310,7 +325,8 @@ fn python_name(ty: &ValueType) -> String {
     }
 }
 
-fn float(value: f64) -> String {
+/// A number as a YAML scalar that is read as a float again.
+pub fn yaml_float(value: f64) -> String {
     if value.is_nan() {
         return ".nan".to_owned();
     }
@@ -530,7 +546,7 @@ mod tests {
             (f64::NEG_INFINITY, "-.inf"),
         ];
         for (value, expected) in table {
-            assert_eq!(float(value), expected);
+            assert_eq!(yaml_float(value), expected);
         }
     }
 }

@@ -207,6 +207,72 @@ fn python_form_is_that_of_service_call() {
 }
 
 #[test]
+fn fields_print_as_python_prints_them() {
+    let text =
+        "{octet: 65, single: 0.1, double: .nan, text: it's, blob: [1, 2], octets: [A, 10], pair: [-1, 300],
+                 words: [a, it's], inners: [{a: 1}], nothing: {}}";
+    let message = DynamicMessage::from_yaml(&zoo(), text, None).unwrap();
+    let table = [
+        ("flag", "True"),
+        ("octet", "b'A'"),
+        ("small", "-5"),
+        ("single", "0.10000000149011612"),
+        ("double", "nan"),
+        ("text", "it's"),
+        ("blob", "array('B', [1, 2])"),
+        ("octets", "[b'A', b'\\n']"),
+        ("pair", "[ -1 300]"),
+        ("pair.1", "300"),
+        ("words", "['a', \"it's\"]"),
+        ("words.1", "it's"),
+        ("inners", "[demo.msg.Inner(a=1)]"),
+        ("times", "[]"),
+    ];
+    for (path, expected) in table {
+        assert_eq!(message.get_python(path).as_deref(), Some(expected), "{path}");
+    }
+    assert_eq!(
+        DynamicMessage::from_yaml(&zoo(), "{blob: []}", None).unwrap().get_python("blob").unwrap(),
+        "array('B')"
+    );
+    let repr = message.to_python();
+    assert!(
+        repr.contains("blob=[1, 2], octets=[b'A', b'\\n'], pair=array([ -1, 300], dtype=int16), "),
+        "{repr}"
+    );
+}
+
+#[test]
+fn csv_is_that_of_echo() {
+    let registry = Registry::embedded();
+    let csv = |ty: &str, text: &str, style: YamlStyle| {
+        DynamicMessage::from_yaml(&registry.message_type(ty).unwrap(), text, None).unwrap().to_csv(style)
+    };
+    let full = YamlStyle::default();
+    let joints = "{header: {frame_id: base}, name: [abcd, b], position: [1.0e-07, .nan, .inf], effort: [1]}";
+    assert_eq!(csv("sensor_msgs/JointState", joints, full), "0,0,base,abcd,b,1e-07,nan,inf,,1.0");
+    let cut = YamlStyle { truncate: Some(2), ..full };
+    assert_eq!(csv("sensor_msgs/JointState", joints, cut), "0,0,ba...,ab...,b,1e-07,nan,...,,1.0");
+    let bare = YamlStyle { no_arrays: true, no_strings: true, ..full };
+    assert_eq!(
+        csv("sensor_msgs/JointState", joints, bare),
+        "0,0,<string length: <4>>,<sequence type: string, length: 2>,<sequence type: double, length: 3>,\
+         <sequence type: double, length: 0>,<sequence type: double, length: 1>"
+    );
+    assert_eq!(csv("std_msgs/Byte", "{data: 65}", full), "b'A'");
+    // numpy shows a float32 with its own digits, array.array widens it.
+    let mut registry = Registry::new();
+    registry.add_source(Kind::Msg, "demo", "Singles", "Singles.msg", "float32[2] fixed\nfloat32[] free\n");
+    let singles = registry.message_type("demo/Singles").unwrap();
+    let message = DynamicMessage::from_yaml(&singles, "{fixed: [0.1, 1.0e-07], free: [0.1]}", None).unwrap();
+    assert_eq!(message.to_csv(full), "0.1,1e-07,0.10000000149011612");
+    assert_eq!(
+        message.to_python(),
+        "demo.msg.Singles(fixed=array([1.e-01, 1.e-07], dtype=float32), free=[0.10000000149011612])"
+    );
+}
+
+#[test]
 fn interface_show_nests_by_tabs() {
     let registry = registry();
     assert_eq!(
