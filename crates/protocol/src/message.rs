@@ -94,6 +94,14 @@ impl Command {
         }
     }
 
+    /// The state on the way.
+    pub(crate) fn under_way(self) -> State {
+        match self {
+            Self::Start => State::Activating,
+            Self::Stop => State::Deactivating,
+        }
+    }
+
     pub(crate) fn needed(self) -> State {
         match self {
             Self::Start => State::Inactive,

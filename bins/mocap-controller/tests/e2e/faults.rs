@@ -73,7 +73,7 @@ fn every_failure_is_named_with_reason_and_remedy() {
         text(&output.stdout)
     };
     let out = fails(
-        &["start", "good", "broken", "nobody", "--retries", "1"],
+        &["start", "good", "broken", "nobody"],
         1,
         &["Error starting broken: configured but not active", "nobody not in detected Mocap Control System"],
     );
@@ -105,6 +105,40 @@ fn every_failure_is_named_with_reason_and_remedy() {
     let output = nobody.command(&["start", "--all", "--discovery", "1"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("no system announced itself"), "{output:?}");
+}
+
+#[test]
+fn a_slow_system_gets_the_time_it_was_given() {
+    let stage = Stage::new();
+    let _slow = stage.system(&["--kind", "auxiliary", "--name", "slow", "--delay", "3"]);
+    let output = stage.command(&["start", "slow", "--timeout", "30"]);
+    assert!(text(&output.stdout).starts_with("slow started: acknowledged after 3"), "{output:?}");
+    let output = stage.command(&["stop", "slow", "--timeout", "30"]);
+    assert!(text(&output.stdout).starts_with("slow stopped: acknowledged after 3"), "{output:?}");
+    let output = stage.command(&["start", "slow", "--timeout", "2.5"]);
+    assert_eq!(output.status.code(), Some(1));
+    let errors = text(&output.stderr);
+    let expected =
+        "Error starting slow: still inactive and no acknowledgement: its activation failed or takes longer";
+    assert!(errors.contains(expected), "{errors}");
+}
+
+#[test]
+fn a_system_that_listens_elsewhere_is_called_unreachable() {
+    let stage = Stage::new();
+    let _deaf = stage.system(&[
+        "--kind",
+        "auxiliary",
+        "--name",
+        "deaf",
+        "--ros-args",
+        "-r",
+        "mocap_control:=elsewhere",
+    ]);
+    let output = stage.command(&["start", "deaf", "--timeout", "5", "--discovery", "1"]);
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("its mocap_control subscription is not matched"), "{errors}");
 }
 
 #[test]

@@ -106,6 +106,8 @@ pub enum Input {
     Gone { node: String },
     /// The answer to [`Output::QueryState`].
     State { system: SystemId, query: u64, result: Result<State, NoState> },
+    /// A watched system said that it went from one state to another.
+    Transition { system: SystemId, from: State, to: State },
 }
 
 /// What to do about it.
@@ -115,6 +117,9 @@ pub enum Output {
     Publish { channel: String, message: Control },
     /// Ask `<system>/get_state` and come back with [`Input::State`].
     QueryState { system: SystemId, query: u64 },
+    /// Listen to `<system>/transition_event` from now on and pass it on as [`Input::Transition`]: it tells a transition
+    /// that failed from one that has not begun, which the state alone does not.
+    WatchTransitions { system: SystemId },
     /// Tell the user.
     Event(Event),
     /// A request has ended.
@@ -197,6 +202,8 @@ struct Asked {
     first_sent: Option<Duration>,
     /// The system answered a state query at least once during this request.
     state_seen: bool,
+    /// The transition was seen to begin, so a system that is where it was has failed.
+    begun: bool,
     acked: Option<Answer>,
     /// Acknowledgements that the lifecycle state refuted.
     refuted: u32,
@@ -210,6 +217,7 @@ impl Asked {
             attempts: 0,
             first_sent: None,
             state_seen: false,
+            begun: false,
             acked: None,
             refuted: 0,
             duplicates: 0,
@@ -371,6 +379,7 @@ impl Controller {
                     self.state(&system, result, now);
                 }
             }
+            Input::Transition { system, from, to } => self.transition(&system, from, to, now),
         }
         self.advance(now);
     }
@@ -641,7 +650,8 @@ impl Controller {
                 asked.phase = if in_doubt { Phase::Again } else { before(command, &request.targets, result) };
             }
             Phase::Asked => {
-                asked.phase = after(asked, command, result, settings, now);
+                let reachable = self.systems.get(id).is_some_and(|s| s.reachable);
+                asked.phase = after(asked, command, result, reachable, settings, now);
                 if matches!(asked.phase, Phase::Resolved(Outcome::Done(_))) {
                     let session = (command == Command::Start).then(|| request.session.clone());
                     if let Some(system) = self.systems.get_mut(id) {
@@ -650,6 +660,21 @@ impl Controller {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Only a failure is news: success is acknowledged.
+    fn transition(&mut self, id: &SystemId, from: State, to: State, now: Now) {
+        let Some(request) = &mut self.request else { return };
+        let command = request.command;
+        if let Some(asked) = request.asked.get_mut(id)
+            && matches!(asked.phase, Phase::Waiting(_) | Phase::Asked)
+            && asked.attempts > 0
+            && (from, to) == (command.under_way(), command.needed())
+        {
+            asked.begun = true;
+            asked.phase = Phase::Asked;
+            self.query(id, now);
         }
     }
 
@@ -763,10 +788,17 @@ impl Controller {
 
     /// The first message goes to all at once: that is what starts a session synchronously.
     fn ask(&mut self, request: &mut Request, now: Now) {
+        let to_all = request.targets == Targets::All;
         for asked in request.asked.values_mut().filter(|a| a.phase == Phase::Before) {
             asked.phase = Phase::Again;
         }
-        if request.targets == Targets::All {
+        // A volatile message to somebody who is not matched is lost: such a one is asked when it is matched.
+        for (id, asked) in request.asked.iter_mut().filter(|(_, a)| a.phase == Phase::Again && !to_all) {
+            if self.systems.get(id).is_some_and(|s| s.present && !s.reachable) {
+                asked.phase = Phase::Waiting(now.mono + self.settings.retry_period);
+            }
+        }
+        if to_all {
             request.mark_sent(now, self.settings.retry_period);
             for id in request.asked.iter().filter(|(_, a)| a.attempts > 0).map(|(id, _)| id) {
                 if let Some(system) = self.systems.get_mut(id) {
@@ -847,6 +879,7 @@ impl Controller {
             let Some(asked) = request.asked.get_mut(&id) else { continue };
             if self.systems.get(&id).is_some_and(|s| s.present) {
                 asked.phase = Phase::Asked;
+                self.outputs.push_back(Output::WatchTransitions { system: id.clone() });
                 self.query(&id, now);
             } else if asked.attempts > self.settings.retries {
                 asked.phase = Phase::Resolved(Outcome::Failed(Failure::Unknown));
@@ -854,11 +887,14 @@ impl Controller {
                 asked.phase = Phase::Again;
             }
         }
-        let again = request.asked.iter().filter(|(_, a)| a.phase == Phase::Again).map(|(id, _)| id.clone());
-        let again: Vec<_> = again.collect();
-        if !again.is_empty() {
+        let due = request.asked.iter().filter(|(_, a)| a.phase == Phase::Again);
+        let (again, first): (Vec<_>, Vec<_>) = due.partition(|(_, a)| a.attempts > 0);
+        let systems: Vec<_> = again.into_iter().map(|(id, _)| id.clone()).collect();
+        if !first.is_empty() || !systems.is_empty() {
             self.send(request, now);
-            self.event(Event::Retry { command: request.command, systems: again });
+        }
+        if !systems.is_empty() {
+            self.event(Event::Retry { command: request.command, systems });
         }
     }
 
@@ -941,9 +977,12 @@ fn after(
     asked: &mut Asked,
     command: Command,
     result: Result<State, NoState>,
+    reachable: bool,
     settings: &Settings,
     now: Now,
 ) -> Phase {
+    // Who cannot hear us has not refused anything.
+    let deaf = asked.acked.is_none() && !reachable;
     let again_possible = asked.attempts <= settings.retries;
     let wait = Phase::Waiting(now.mono + settings.retry_period);
     let failed = |failure| Phase::Resolved(Outcome::Failed(failure));
@@ -952,7 +991,15 @@ fn after(
             let proof = if asked.acked.is_some() { Proof::Acknowledged } else { Proof::StateOnly };
             Phase::Resolved(Outcome::Done(proof))
         }
-        Ok(state) if state.is_transition() => wait,
+        Ok(state) if state.is_transition() => {
+            asked.begun |= state == command.under_way();
+            wait
+        }
+        Ok(state) if state == command.needed() && deaf => wait,
+        Ok(state) if state == command.needed() && asked.begun => failed(match asked.acked {
+            Some(_) => Failure::FalseAck(state),
+            None => Failure::Aborted(state),
+        }),
         Ok(state) if state == command.needed() => {
             if asked.acked.take().is_some() {
                 // It may have been the late acknowledgement of an earlier request: ours gets its time to come.
@@ -961,7 +1008,8 @@ fn after(
             }
             match (again_possible, asked.refuted) {
                 (true, _) => Phase::Again,
-                (false, 0) => failed(Failure::Refused(state)),
+                // It may take its time before it begins.
+                (false, 0) => wait,
                 (false, _) => failed(Failure::FalseAck(state)),
             }
         }
@@ -969,7 +1017,7 @@ fn after(
         Err(NoState::NoService) if asked.acked.is_some() && !asked.state_seen => {
             Phase::Resolved(Outcome::Done(Proof::AckOnly))
         }
-        Err(_) if asked.acked.is_none() && again_possible => Phase::Again,
+        Err(_) if asked.acked.is_none() && again_possible && !deaf => Phase::Again,
         Err(_) => wait,
     }
 }

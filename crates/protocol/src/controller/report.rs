@@ -33,8 +33,10 @@ pub enum Failure {
     NoAnswer,
     /// It is in a state from which the command is not possible, so it was not sent.
     WrongState(State),
-    /// It got the command, yet stays where it was.
+    /// It was sent the command, yet stays where it was until the deadline.
     Refused(State),
+    /// It began the transition and fell back to where it was.
+    Aborted(State),
     /// It acknowledged, yet its lifecycle state did not follow.
     FalseAck(State),
     /// It was still on the way at the deadline.
@@ -115,6 +117,7 @@ impl Failure {
             Self::NoAnswer => "no_answer",
             Self::WrongState(_) => "wrong_state",
             Self::Refused(_) => "refused",
+            Self::Aborted(_) => "transition_failed",
             Self::FalseAck(_) => "false_ack",
             Self::Slow(_) => "slow",
             Self::Gone => "gone",
@@ -125,6 +128,7 @@ impl Failure {
     /// What is wrong and what to do about it.
     pub fn explain(self, system: &SystemId, command: Command, dialect: Dialect) -> String {
         let (verb, names, full) = (command.verb(), dialect.names(), system.as_str());
+        let transition = if command == Command::Start { "activation" } else { "deactivation" };
         match self {
             Self::Unknown => format!(
                 "not announced on {}: is it running, configured, and in this ROS_DOMAIN_ID?",
@@ -145,10 +149,17 @@ impl Failure {
             }
             Self::WrongState(State::Finalized) => "shut down (finalized): restart its process".to_owned(),
             Self::WrongState(state) => format!("cannot {verb} in state {}", state.label()),
-            Self::Refused(State::Inactive) if command == Command::Start => {
+            Self::Refused(state) => format!(
+                "still {} and no acknowledgement: its {transition} failed or takes longer; see its own log, or allow \
+                 more time with --timeout",
+                state.label()
+            ),
+            Self::Aborted(State::Inactive) => {
                 "configured but not active: its activation failed; its own log says why".to_owned()
             }
-            Self::Refused(state) => format!("got the command but stays {}: see its own log", state.label()),
+            Self::Aborted(state) => {
+                format!("still {}: its {transition} failed; its own log says why", state.label())
+            }
             Self::FalseAck(state) => {
                 format!(
                     "acknowledged, but its state is {}: the transition failed; see its own log",

@@ -265,17 +265,97 @@ fn a_lost_start_is_sent_again_to_the_silent_one_only() {
 fn a_failed_activation_is_told_from_silence() {
     let mut rig = Rig::with(&["a"]);
     rig.request(Command::Start, Targets::All, 1000);
-    rig.run_until_report(|_| INACTIVE);
+    let end = rig.run_until_report(|_| INACTIVE);
     assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::Refused(State::Inactive)));
     assert_eq!(rig.report().unwrap().results[&id("a")].attempts, 4, "asked once and thrice again");
-    let text = Failure::Refused(State::Inactive).explain(&id("a"), Command::Start, crate::Dialect::Mocap);
-    assert!(text.contains("configured but not active"), "{text}");
+    assert!((11_000..11_010).contains(&end), "it may still begin until the deadline: {end}");
 
     let mut rig = Rig::with(&["a"]);
     rig.request(Command::Start, Targets::All, 1000);
     let end = rig.run_until_report(|_| Err(NoState::NoAnswer));
     assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::NoAnswer));
     assert!((11_000..11_010).contains(&end), "silence is waited for until the deadline, not longer: {end}");
+}
+
+#[test]
+fn a_slow_system_is_waited_for_although_it_shows_nothing_yet() {
+    for (command, before, after, kind) in [
+        (Command::Start, State::Inactive, State::Active, Kind::AckStart),
+        (Command::Stop, State::Active, State::Inactive, Kind::AckStop),
+    ] {
+        let mut rig = Rig::with(&["a"]);
+        rig.request(command, Targets::All, 1000);
+        rig.answer(|_| Ok(before), 1001);
+        let mut millis = 1001;
+        while millis < 7000 {
+            let next = rig.controller.next_deadline().expect("a request has a deadline");
+            millis = u64::try_from(next.as_millis()).unwrap() + 1;
+            rig.put(Input::Wake, millis);
+            rig.answer(|_| Ok(before), millis);
+        }
+        assert_eq!(rig.report(), None);
+        rig.ack("a", kind, 0, millis + 1);
+        rig.answer(|_| Ok(after), millis + 2);
+        assert_eq!(rig.outcome("a"), Outcome::Done(Proof::Acknowledged));
+    }
+}
+
+#[test]
+fn an_activation_seen_to_begin_and_fail_is_reported_at_once() {
+    // Seen by its state.
+    let mut rig = Rig::with(&["a"]);
+    rig.request(Command::Start, Targets::All, 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    rig.put(Input::Wake, 1502);
+    rig.answer(|_| Ok(State::Activating), 1503);
+    rig.put(Input::Wake, 2004);
+    rig.answer(|_| INACTIVE, 2005);
+    assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::Aborted(State::Inactive)));
+    // Too quick for that: seen by its own word.
+    let mut rig = Rig::with(&["a"]);
+    rig.request(Command::Start, Targets::All, 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    let watch = Output::WatchTransitions { system: id("a") };
+    assert!(!rig.said.contains(&watch), "those who do as they are told are not watched");
+    rig.put(Input::Wake, 1502);
+    assert!(rig.said.contains(&watch));
+    rig.answer(|_| INACTIVE, 1503);
+    let (activating, inactive) = (State::Activating, State::Inactive);
+    rig.put(Input::Transition { system: id("a"), from: inactive, to: activating }, 1504);
+    rig.put(Input::Transition { system: id("a"), from: activating, to: inactive }, 1504);
+    rig.answer(|_| INACTIVE, 1505);
+    assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::Aborted(State::Inactive)));
+    let text = Failure::Aborted(State::Inactive).explain(&id("a"), Command::Start, crate::Dialect::Mocap);
+    assert!(text.contains("configured but not active"), "{text}");
+}
+
+#[test]
+fn an_unreachable_system_is_not_taken_for_one_that_failed() {
+    for targets in [named(&["a"]), Targets::All] {
+        let mut rig = Rig::with(&["a"]);
+        rig.put(Input::Reachable { node: "/a".into(), reachable: false }, 500);
+        rig.request(Command::Start, targets.clone(), 1000);
+        let end = rig.run_until_report(|_| INACTIVE);
+        assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::Unreachable));
+        assert!((11_000..11_010).contains(&end), "it may yet be matched: {end}");
+        assert!(rig.published().len() < 2, "nobody hears it");
+        assert!(!rig.events().iter().any(|e| matches!(e, Event::Retry { .. })));
+
+        // Matched late, it is asked then.
+        let mut rig = Rig::with(&["a"]);
+        rig.put(Input::Reachable { node: "/a".into(), reachable: false }, 500);
+        rig.request(Command::Start, targets, 1000);
+        rig.run_until_queried();
+        rig.answer(|_| INACTIVE, 3010);
+        rig.published();
+        rig.put(Input::Reachable { node: "/a".into(), reachable: true }, 4000);
+        rig.put(Input::Wake, 4001);
+        rig.answer(|_| INACTIVE, 4002);
+        assert_eq!(rig.published(), [("/".into(), vec!["a".into()])]);
+        rig.ack("a", Kind::AckStart, 0, 4003);
+        rig.answer(|_| ACTIVE, 4004);
+        assert_eq!(rig.outcome("a"), Outcome::Done(Proof::Acknowledged));
+    }
 }
 
 #[test]

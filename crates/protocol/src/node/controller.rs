@@ -7,8 +7,13 @@ use std::{
     time::Duration,
 };
 
-use rosless_graph::{CallError, Client, Error, Graph, Handle, Node, RawPublisher, Result, SampleInfo};
-use rosless_wire::lifecycle_msgs::srv::{GetState, GetStateRequest};
+use rosless_graph::{
+    CallError, Client, Error, Graph, Handle, Node, Qos, RawPublisher, Result, SampleInfo, Subscription,
+};
+use rosless_wire::lifecycle_msgs::{
+    msg::TransitionEvent,
+    srv::{GetState, GetStateRequest},
+};
 
 use super::{now, wire};
 use crate::{
@@ -38,6 +43,8 @@ struct Inner<S> {
     /// Control publisher by namespace.
     channels: RefCell<BTreeMap<String, RawPublisher>>,
     clients: RefCell<BTreeMap<SystemId, Client<GetState, S>>>,
+    /// The transition events of systems that did not do as they were told.
+    watches: RefCell<BTreeMap<SystemId, Subscription<S>>>,
     /// Systems whose nodes were seen on the graph: only those can be missed.
     seen: RefCell<BTreeSet<String>>,
     notice: RefCell<NoticeFn<S>>,
@@ -80,6 +87,7 @@ impl<S: 'static> ControllerNode<S> {
             engine: RefCell::new(Controller::new(settings, node.name(), &home, now())),
             channels: RefCell::default(),
             clients: RefCell::default(),
+            watches: RefCell::default(),
             seen: RefCell::default(),
             notice: RefCell::new(Box::new(notice)),
             draining: Cell::new(false),
@@ -204,6 +212,10 @@ impl<S: 'static> ControllerNode<S> {
                 if let Some(client) = client {
                     client.close();
                 }
+                let watch = self.0.watches.borrow_mut().remove(&id);
+                if let Some(watch) = watch {
+                    watch.close();
+                }
                 self.put(app, Input::Gone { node });
                 continue;
             }
@@ -260,6 +272,11 @@ impl<S: 'static> ControllerNode<S> {
                     }
                 }
                 Output::QueryState { system, query } => self.query(app, system, query),
+                Output::WatchTransitions { system } => {
+                    if let Err(error) = self.watch(&system) {
+                        log::error!(target: self.0.node.logger(), "cannot watch {system}: {error}");
+                    }
+                }
                 Output::Event(event) => {
                     if let Event::Joined { system, .. } = &event
                         && let Err(error) = self.client(system)
@@ -283,6 +300,26 @@ impl<S: 'static> ControllerNode<S> {
             self.0.handle.client::<GetState>(&self.0.node, &format!("{}/get_state", system.as_str()))?;
         self.0.clients.borrow_mut().insert(system.clone(), client.clone());
         Ok(client)
+    }
+
+    fn watch(&self, system: &SystemId) -> Result<()> {
+        if self.0.watches.borrow().contains_key(system) {
+            return Ok(());
+        }
+        let (me, id) = (self.clone(), system.clone());
+        let topic = format!("{}/transition_event", system.as_str());
+        let watch = self.0.handle.subscribe::<TransitionEvent>(
+            &self.0.node,
+            &topic,
+            Qos::default(),
+            move |app, sample| {
+                let TransitionEvent { start_state, goal_state, .. } = sample.message;
+                let (from, to) = (start_state.id.into(), goal_state.id.into());
+                me.put(app, Input::Transition { system: id.clone(), from, to });
+            },
+        )?;
+        self.0.watches.borrow_mut().insert(system.clone(), watch);
+        Ok(())
     }
 
     fn query(&self, app: &mut S, system: SystemId, query: u64) {
