@@ -544,6 +544,14 @@ impl<S: 'static> ClientInner<S> {
 
 struct ClientSource<S>(Rc<ClientInner<S>>);
 
+/// Nobody will answer calls under way any more. Their callbacks may own the client, and through it the whole context,
+/// which would never leave the network then.
+impl<S> Drop for ClientSource<S> {
+    fn drop(&mut self) {
+        drop(self.0.calls.take());
+    }
+}
+
 impl<S: 'static> Source<S> for ClientSource<S> {
     fn ready(&self, app: &mut S) -> bool {
         let Self(client) = self;

@@ -3,7 +3,7 @@
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeMap,
-    rc::Rc,
+    rc::{Rc, Weak},
     time::Duration,
 };
 
@@ -50,6 +50,17 @@ struct Inner<A: Action, S> {
     get_result: Client<GetResult<A>, S>,
     goals: RefCell<BTreeMap<GoalId, Rc<Goal<A, S>>>>,
     subscriptions: RefCell<Vec<Subscription<S>>>,
+}
+
+/// Forgets the goals when the event loop ends: their callbacks may own the client.
+struct Goals<A: Action, S>(Weak<Inner<A, S>>);
+
+impl<A: Action, S> Drop for Goals<A, S> {
+    fn drop(&mut self) {
+        if let Some(inner) = self.0.upgrade() {
+            drop(inner.goals.take());
+        }
+    }
 }
 
 /// A client of one action. Cheap to clone.
@@ -216,13 +227,13 @@ impl<S: 'static> Handle<S> {
             subscriptions: RefCell::default(),
             name: name.clone(),
         });
-        let this = Rc::downgrade(&inner);
+        let goals = Goals(Rc::downgrade(&inner));
         let feedback = self.subscribe::<FeedbackMessage<A>>(
             node,
             &part("feedback"),
             Qos::default(),
             move |app, sample| {
-                if let Some(inner) = this.upgrade() {
+                if let Some(inner) = goals.0.upgrade() {
                     inner.feedback(app, sample.message);
                 }
             },

@@ -31,6 +31,10 @@ impl Range {
 
     fn allows_double(&self, value: f64) -> bool {
         let Self::Double { from, to, step } = *self else { return true };
+        if !value.is_finite() {
+            // Infinity is within any tolerance of everything.
+            return (from..=to).contains(&value);
+        }
         // As tolerant as rclcpp: a hundred units in the last place.
         let equal = |a: f64, b: f64| (a - b).abs() <= f64::EPSILON * (a + b).abs() * 100.0;
         let on_step = || step == 0.0 || equal(value, from + ((value - from) / step).round() * step);
@@ -448,6 +452,16 @@ mod tests {
             ),
             ("gain.p", V::Double(0.55), "Parameter {gain.p} doesn't comply with floating point range."),
             ("gain.p", V::Double(f64::NAN), "Parameter {gain.p} doesn't comply with floating point range."),
+            (
+                "gain.p",
+                V::Double(f64::INFINITY),
+                "Parameter {gain.p} doesn't comply with floating point range.",
+            ),
+            (
+                "gain.p",
+                V::Double(f64::NEG_INFINITY),
+                "Parameter {gain.p} doesn't comply with floating point range.",
+            ),
             ("id", V::from("y"), "parameter 'id' cannot be set because it is read-only"),
             ("nobody", V::Bool(true), "parameter 'nobody' cannot be set because it was not declared"),
             ("rate", V::NotSet, "parameter 'rate' has a fixed type and cannot be undeclared"),

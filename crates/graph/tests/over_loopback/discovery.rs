@@ -10,7 +10,10 @@ use rosless_graph::{
     qos::{Durability, Reliability},
 };
 use rosless_tests::DomainLease;
-use rosless_wire::{Message, rcl_interfaces::msg::Log, std_msgs::msg, std_srvs::srv::Trigger};
+use rosless_wire::{
+    Message, example_interfaces::action::Fibonacci, rcl_interfaces::msg::Log, std_msgs::msg,
+    std_srvs::srv::Trigger,
+};
 
 fn node_names(graph: &Graph) -> BTreeSet<String> {
     graph.nodes().iter().map(ToString::to_string).collect()
@@ -83,7 +86,15 @@ fn a_process_that_ends_vanishes_at_once() {
     talk("the robot", &mut observer, &mut robot, |observer, _| {
         observer.node.context().graph().has_node("/robot") && publisher.matched() == 1
     });
-    drop(publisher);
+    // What is asked and not answered must not keep the process on the network.
+    let client = robot.event_loop.client::<Trigger>(&robot.node, "nobody").unwrap();
+    let own = client.clone();
+    let patience = Duration::from_secs(60);
+    client.call(&Default::default(), patience, move |_, _| drop(own));
+    let action = robot.event_loop.action_client::<Fibonacci>(&robot.node, "nothing").unwrap();
+    let own = action.clone();
+    action.send_goal(Default::default(), patience, patience, move |_, _| assert!(own.is_ready()));
+    drop((publisher, client, action));
     drop(robot);
     let changes = observer.state;
     let context = observer.node.context().clone();
