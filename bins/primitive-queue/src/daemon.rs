@@ -176,6 +176,8 @@ struct Running {
     active: bool,
     goal: Option<Box<dyn ActiveGoal>>,
     intake: Intake,
+    /// The name of `~/reference`.
+    reference: String,
     topics: Topics,
     subscriptions: Vec<Subscription<App>>,
     actions: (ActionServer<ExecuteMotionPrimitiveSequence, App>, ActionServer<ExecuteMotion, App>),
@@ -245,6 +247,7 @@ impl Running {
             active: false,
             goal: None,
             intake: Intake::default(),
+            reference: node.resolve_topic("~/reference")?,
             topics,
             subscriptions,
             actions,
@@ -279,7 +282,7 @@ impl Running {
         log::info!(
             target: self.node.logger(),
             "active: {} takes up to {queue_size} primitives, {control_rate} control cycles per second",
-            self.topics.events.topic().replace("/events", "/reference"),
+            self.reference,
         );
     }
 
@@ -358,7 +361,11 @@ impl Running {
                 }
                 Output::QueueDepth(_) => {}
                 Output::Event(event) => {
-                    answered |= matches!(event, Event::Accepted { .. } | Event::Refused { .. });
+                    if matches!(event, Event::Accepted { .. } | Event::Refused { .. }) {
+                        answered = true;
+                        // Whoever has an answer should know by then how much room is left.
+                        self.publish_queue();
+                    }
                     self.log_event(&event);
                     self.tell(&report::event(&event, origin));
                 }
@@ -413,10 +420,14 @@ impl Running {
             Event::Accepted { id, warnings } => {
                 warnings.iter().for_each(|text| log::warn!(target: logger, "primitive {id}: {text}"));
             }
-            Event::Failed { id, reason } => log::error!(
-                target: logger,
-                "primitive {id} cannot be executed: {reason}. Send STOP_MOTION (66), then RESET_STOP (67) to go on"
-            ),
+            Event::Failed { id, reason } => {
+                // After a goal the robot goes on by itself.
+                let advice = match self.goal {
+                    Some(_) => "",
+                    None => ". Send STOP_MOTION (66), then RESET_STOP (67) to go on",
+                };
+                log::error!(target: logger, "primitive {id} cannot be executed: {reason}{advice}");
+            }
             Event::Discarded { id, reason } => {
                 log::info!(target: logger, "primitive {id} discarded: {reason}")
             }

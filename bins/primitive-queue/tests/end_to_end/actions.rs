@@ -149,7 +149,10 @@ fn a_goal_the_robot_cannot_do_is_aborted_with_the_reason() {
     assert_eq!((state, result.error_code), (GoalState::Aborted, -1));
     assert!(result.error_string.contains("cannot be reached"), "{}", result.error_string);
     assert_eq!(rig.seen.count("started"), 0, "a sequence that cannot be done does not begin");
-    rig.until("the robot recovers by itself", |seen| seen.state_is("IDLE"));
+    rig.until("the robot recovers by itself", |seen| seen.state_is("IDLE") && seen.states.last() == Some(&0));
+    assert_eq!(rig.seen.states, [0, 3, 5, 0]);
+    let line = rig.daemon.wait_for_line("cannot be executed", PATIENCE);
+    assert!(!line.contains("STOP_MOTION"), "nobody has to do anything: {line}");
     let next = offer(&client, control(&[joint_move(0.1)]));
     rig.wait("the next goal works", |_| next.ended().is_some());
     assert_eq!(next.ended().unwrap().0, GoalState::Succeeded);
