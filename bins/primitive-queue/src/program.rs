@@ -12,7 +12,7 @@
 //!     - {circ: {via: {…}, goal: {…}}, velocity: 0.2, acceleration: 1.0}
 //! ```
 
-use rosless_motion::{Frames, RawPose, RawPrimitive, check, primitive::code};
+use rosless_motion::{Frames, RawPose, RawPrimitive, Refusal, check, primitive::code};
 use serde::Deserialize;
 
 /// The primitives of a file, in order.
@@ -75,11 +75,14 @@ impl Entry {
                     Some(_) => Err(format!("{}: a sequence inside a sequence", place_of(i))),
                 });
                 let moves = moves.collect::<Result<Vec<_>, _>>()?;
-                if moves.is_empty() {
-                    Err(format!("{place}: the sequence is empty"))
-                } else {
-                    Ok(Step::Sequence(moves))
+                let Some(last) = moves.last() else {
+                    return Err(format!("{place}: the sequence is empty"));
+                };
+                if last.blend_radius > 0.0 {
+                    let reason = Refusal::LastBlend(last.blend_radius);
+                    return Err(format!("{}: {reason}", place_of(moves.len() - 1)));
                 }
+                Ok(Step::Sequence(moves))
             }
             Some(_) => Err(format!("{place}: a sequence has its figures in its moves")),
             None => self.into_move(place).map(Step::Single),
@@ -205,6 +208,10 @@ mod tests {
                 "step 1, move 1 of the sequence: move_time is -1",
             ),
             ("- sequence: []", "step 1: the sequence is empty"),
+            (
+                "- sequence:\n  - {ptp: [0, 0, 0, 0, 0, 0], move_time: 1}\n  - {ptp: [1, 0, 0, 0, 0, 0], move_time: 1, blend_radius: 0.02}",
+                "step 1, move 2 of the sequence: blend_radius of the last primitive of a sequence is 0.02 m; it must be 0",
+            ),
             ("- sequence: [{sequence: []}]", "a sequence inside a sequence"),
             ("- {sequence: [], velocity: 1}", "figures in its moves"),
             ("- {pttp: [0]}", "unknown field `pttp`"),
