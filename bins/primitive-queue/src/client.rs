@@ -4,16 +4,17 @@
 //! the publisher and the number of the sample it answers. Nothing is ever published into the void.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeSet, VecDeque},
     fmt,
     time::{Duration, Instant},
 };
 
 use rosless_graph::{
-    Context, ContextOptions, Error, EventLoop, Node, Publisher, Qos,
+    Context, ContextOptions, Error, EventLoop, Gid, Node, Publisher, Qos,
     action::{GoalState, GoalUpdate},
     config,
-    graph::Endpoint,
+    console::eprint_line,
+    lifecycle::State,
     qos::Reliability,
 };
 use rosless_motion::{ExecutionState, RawPrimitive, primitive::code};
@@ -23,14 +24,17 @@ use rosless_wire::{
         msg::MotionPrimitiveSequence,
     },
     industrial_robot_motion_interfaces::msg::MotionPrimitive,
+    lifecycle_msgs::srv::{GetState, GetStateRequest},
     std_msgs::msg::{self, Float64MultiArray},
 };
 use serde_json::{Value, json};
 
 use crate::{
     messages::{to_control, to_industrial},
+    output,
     program::Program,
-    report::QueueStatus,
+    report::{QueueStatus, describe, reason_of},
+    sending::Sending,
 };
 
 /// Why a command did not do what it was asked for, with the exit code for scripts.
@@ -69,13 +73,23 @@ impl From<Error> for Failure {
 
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
+/// The writers of one controller's life: ids begin again with the next one.
+#[derive(Debug, Clone, Copy)]
+struct Writers {
+    queue: Gid,
+    events: Gid,
+}
+
 /// What has arrived.
 #[derive(Debug, Default)]
 struct Inbox {
-    status: Option<QueueStatus>,
+    /// Who is listened to; everybody while there is none.
+    only: Option<Writers>,
+    status: Option<(Gid, QueueStatus)>,
     events: VecDeque<Value>,
     interfaces: Option<Float64MultiArray>,
     goal: VecDeque<GoalUpdate<ExecuteMotionPrimitiveSequence>>,
+    lifecycle: Option<u8>,
 }
 
 /// A connection to one controller.
@@ -87,8 +101,12 @@ pub struct Client {
     node: Node,
     context: Context,
     controller: String,
+    /// Writers of `~/events` that were there at the beginning; one of a controller that was killed may be among them.
+    known: BTreeSet<Gid>,
     timeout: Duration,
     json: bool,
+    /// Whether anybody reads what is printed.
+    heard: bool,
 }
 
 /// Longest wait between two looks at the clock.
@@ -117,13 +135,22 @@ impl Client {
             &node,
             &topic("queue"),
             Qos::latched(),
-            |inbox: &mut Inbox, sample| match serde_json::from_str(&sample.message.data) {
-                Ok(status) => inbox.status = Some(status),
-                Err(error) => log::warn!("a queue status that cannot be read: {error}"),
+            |inbox: &mut Inbox, sample| {
+                let writer = sample.info.publisher;
+                if inbox.only.is_some_and(|only| only.queue != writer) {
+                    return;
+                }
+                match serde_json::from_str(&sample.message.data) {
+                    Ok(status) => inbox.status = Some((writer, status)),
+                    Err(error) => log::warn!("a queue status that cannot be read: {error}"),
+                }
             },
         )?;
         let burst = Qos::default().depth(BURST);
         events.subscribe::<msg::String>(&node, &topic("events"), burst, |inbox, sample| {
+            if inbox.only.is_some_and(|only| only.events != sample.info.publisher) {
+                return;
+            }
             match serde_json::from_str(&sample.message.data) {
                 Ok(event) => inbox.events.push_back(event),
                 Err(error) => log::warn!("an event that cannot be read: {error}"),
@@ -137,13 +164,45 @@ impl Client {
                 inbox.interfaces = Some(sample.message);
             },
         )?;
-        let mut client = Self { events, inbox: Inbox::default(), node, context, controller, timeout, json };
-        let topic = topic("events");
-        client.wait(|client| {
-            let heard = client.context.graph().publishers(&topic).len();
-            (heard > 0).then(|| client.inbox.status.clone()).flatten()
+        let mut client = Self {
+            events,
+            inbox: Inbox::default(),
+            node,
+            context,
+            controller,
+            known: BTreeSet::new(),
+            timeout,
+            json,
+            heard: true,
+        };
+        let only = client.wait(|client| {
+            let queue = client.inbox.status.as_ref()?.0;
+            client.known = client.events_writers();
+            let events = *client.known.iter().find(|writer| writer.prefix() == queue.prefix())?;
+            Some(Writers { queue, events })
         })?;
+        client.inbox.only = Some(only);
         Ok(client)
+    }
+
+    fn events_writers(&self) -> BTreeSet<Gid> {
+        let (graph, topic) = (self.context.graph(), format!("{}/events", self.controller));
+        graph.publishers(&topic).iter().map(|writer| writer.gid).collect()
+    }
+
+    /// An error once the controller has gone, or another one has taken its place and counts from 0 again.
+    fn still_there(&self) -> Result<()> {
+        let Self { controller, known, .. } = self;
+        let (graph, writers) = (self.context.graph(), self.events_writers());
+        let is_controllers =
+            |writer: &&Gid| graph.node_of(writer).is_some_and(|node| node.to_string() == *controller);
+        if writers.difference(known).any(|writer| is_controllers(&writer)) {
+            return Err(Failure::absent(format!("{controller} was restarted; what it had to do is lost")));
+        }
+        if self.inbox.only.is_some_and(|only| !writers.contains(&only.events)) {
+            return Err(Failure::absent(format!("{controller} is gone")));
+        }
+        Ok(())
     }
 
     /// Runs until `ready` gives a value, at most for the timeout.
@@ -166,47 +225,68 @@ impl Client {
         self.events.run_until(&mut self.inbox, SLICE, |_| !std::mem::take(&mut first)).map(drop)
     }
 
-    fn nobody(&self) -> Failure {
-        let Self { controller, timeout, .. } = self;
-        let domain = self.context.settings().environment.domain_id;
-        let graph = self.context.graph();
+    fn nobody(&mut self) -> Failure {
+        let (controller, timeout) = (self.controller.clone(), self.timeout);
         if self.inbox.status.is_some() {
             return Failure::absent(format!("{controller} is there but did not answer within {timeout:?}"));
         }
-        if graph.has_node(controller) {
-            return Failure::absent(format!(
-                "{controller} is there but not configured; configure and activate it: \
-                 ros2 lifecycle set {controller} configure"
-            ));
+        if self.context.graph().has_node(&controller) {
+            return Failure::absent(if self.lifecycle_state() == Some(State::Finalized.id()) {
+                format!(
+                    "{controller} was shut down for good; end it and start another with 'primitive-queue run'"
+                )
+            } else {
+                format!(
+                    "{controller} is there but not configured; configure and activate it: \
+                     rosless lifecycle set {controller} configure"
+                )
+            });
         }
+        let domain = self.context.settings().environment.domain_id;
         Failure::absent(format!(
             "no controller {controller} in domain {domain} within {timeout:?}; start one with 'primitive-queue run', \
              or check ROS_DOMAIN_ID and --controller"
         ))
     }
 
-    fn status(&self) -> Result<&QueueStatus> {
-        self.inbox.status.as_ref().ok_or_else(|| self.nobody())
+    /// The number of the node's lifecycle state, if it tells.
+    fn lifecycle_state(&mut self) -> Option<u8> {
+        let service = format!("{}/get_state", self.controller);
+        let client = self.events.client::<GetState>(&self.node, &service).ok()?;
+        client.call(&GetStateRequest::default(), Duration::from_secs(1), |inbox: &mut Inbox, response| {
+            inbox.lifecycle = response.ok().map(|response| response.current_state.id);
+        });
+        while client.pending() > 0 {
+            self.turn().ok()?;
+        }
+        client.close();
+        self.inbox.lifecycle
     }
 
-    fn print(&self, json: &Value, text: impl FnOnce() -> String) {
-        if self.json { println!("{json}") } else { println!("{}", text()) }
+    fn status(&mut self) -> Result<QueueStatus> {
+        let status = self.inbox.status.clone().map(|(_, status)| status);
+        status.ok_or_else(|| self.nobody())
+    }
+
+    fn print(&mut self, json: &Value, text: impl FnOnce() -> String) -> Result<()> {
+        let line = if self.json { json.to_string() } else { text() };
+        self.heard &= output::answer(&format!("{line}\n"))?;
+        Ok(())
     }
 
     /// `state`: the robot and the queue.
-    pub fn state(&self) -> Result<()> {
+    pub fn state(&mut self) -> Result<()> {
         let status = self.status()?;
+        let controller = self.controller.clone();
         self.print(&json!(status), || {
-            let QueueStatus { state, depth, size, ready, active } = status;
+            let QueueStatus { state, depth, size, ready, active } = &status;
             let yes = |yes: &bool| if *yes { "yes" } else { "no" };
             format!(
-                "controller  {} ({})\nrobot       {state}\nready       {}\nqueue       {depth} of {size}",
-                self.controller,
+                "controller  {controller} ({})\nrobot       {state}\nready       {}\nqueue       {depth} of {size}",
                 if *active { "active" } else { "inactive" },
                 yes(ready)
             )
-        });
-        Ok(())
+        })
     }
 
     /// `inspect`: the 25 command values given last and the 2 state values.
@@ -221,27 +301,28 @@ impl Client {
                 format!("{name:<46} {value}")
             };
             values.iter().map(line).collect::<Vec<_>>().join("\n")
-        });
-        Ok(())
+        })
     }
 
     /// `watch`: every event, until interrupted or for `duration`.
     pub fn watch(&mut self, duration: Option<Duration>) -> Result<()> {
+        // A controller that is restarted is watched on.
+        self.inbox.only = None;
         let end = duration.map(|duration| Instant::now() + duration);
         let mut told = None;
         loop {
             while let Some(event) = self.inbox.events.pop_front() {
-                self.print(&event, || describe(&event));
+                self.print(&event, || describe(&event))?;
             }
             if self.inbox.status != told {
                 told = self.inbox.status.clone();
-                if let Some(status) = &told {
+                if let Some((_, status)) = &told {
                     self.print(&json!({"event": "queue", "status": status}), || {
                         format!("queue      {:>3} of {}, {}", status.depth, status.size, status.state)
-                    });
+                    })?;
                 }
             }
-            if end.is_some_and(|end| Instant::now() >= end) {
+            if !self.heard || end.is_some_and(|end| Instant::now() >= end) {
                 return Ok(());
             }
             match self.turn() {
@@ -256,8 +337,7 @@ impl Client {
         self.helper(code::STOP_MOTION, |status| status.state == ExecutionState::Stopped.name())?;
         self.print(&json!({"stopped": true}), || {
             "stopped; the queue is empty. 'primitive-queue reset' makes the robot ready again".into()
-        });
-        Ok(())
+        })
     }
 
     /// `reset`: lifts a stop.
@@ -266,8 +346,7 @@ impl Client {
             return Err(Failure::refused("the robot is in ERROR: run 'primitive-queue stop' first"));
         }
         self.helper(code::RESET_STOP, |status| !status.is_halted())?;
-        self.print(&json!({"ready": true}), || "ready".into());
-        Ok(())
+        self.print(&json!({"ready": true}), || "ready".into())
     }
 
     /// Sends one helper command, waits for the answer and then for the state it leads to.
@@ -281,7 +360,7 @@ impl Client {
         if answer["event"] == "refused" {
             return Err(Failure::refused(reason_of(&answer)));
         }
-        self.wait(|client| client.inbox.status.as_ref().filter(|status| reached(status)).map(drop))
+        self.wait(|client| client.inbox.status.as_ref().filter(|(_, status)| reached(status)).map(drop))
     }
 
     /// A publisher on `~/reference` that the controller's reliable reader listens to.
@@ -292,11 +371,11 @@ impl Client {
             let (graph, own) = (client.context.graph(), publisher.gid());
             let mut readers = graph.matched(&own).filter_map(|gid| graph.endpoint(gid));
             // Somebody else may listen, too, and be there earlier.
-            let is_controllers = |reader: &Endpoint| {
-                graph.node_of(&reader.gid).is_some_and(|node| node.to_string() == client.controller)
-            };
+            let only = client.inbox.only.map(|only| only.queue.prefix());
             readers
-                .any(|reader| reader.qos.reliability == Reliability::Reliable && is_controllers(reader))
+                .any(|reader| {
+                    reader.qos.reliability == Reliability::Reliable && Some(reader.gid.prefix()) == only
+                })
                 .then_some(())
         })?;
         Ok(publisher)
@@ -314,18 +393,18 @@ impl Client {
         }
         let publisher = self.reference()?;
         let own = publisher.gid().to_string();
-        let mut sending = Sending::new(program.messages(), self.status()?.size);
+        let mut sending = Sending::new(program.messages(), size);
         let begin = Instant::now();
-        let mut last_answer = Instant::now();
+        let (mut last_answer, mut last_motion) = (begin, begin);
         loop {
             while let Some(event) = self.inbox.events.pop_front() {
                 if sending.hear(&event, &own) {
                     last_answer = Instant::now();
-                    self.print(&event, || sending.describe(&event));
+                    self.print(&event, || sending.describe(&event))?;
                 }
             }
-            let idle = self.status()?.depth == 0 && self.status()?.state != ExecutionState::Executing.name();
-            while let Some(message) = sending.next(idle) {
+            let status = self.status()?;
+            while let Some(message) = sending.next(status.depth) {
                 last_answer = Instant::now();
                 publisher.publish(&to_industrial(message));
             }
@@ -335,9 +414,15 @@ impl Client {
             if sending.unanswered() > 0 && last_answer.elapsed() > self.timeout {
                 return Err(self.nobody());
             }
-            if publisher.matched() == 0 {
-                return Err(Failure::absent(format!("{} is gone", self.controller)));
+            if sending.unanswered() > 0 || status.is_busy() {
+                last_motion = Instant::now();
+            } else if last_motion.elapsed() > self.timeout {
+                return Err(Failure::absent(format!(
+                    "{} has nothing to do, but has not told how all primitives ended",
+                    self.controller
+                )));
             }
+            self.still_there()?;
             self.turn().map_err(|error| match error {
                 Error::Interrupted => Failure {
                     code: error.exit_code(),
@@ -347,9 +432,10 @@ impl Client {
             })?;
         }
         let seconds = begin.elapsed().as_secs_f64();
-        let summary = json!({"executed": sending.finished, "seconds": seconds});
-        self.print(&summary, || format!("{} primitives executed in {seconds:.1} s", sending.finished));
-        match sending.problem {
+        let executed = sending.finished();
+        let summary = json!({"executed": executed, "seconds": seconds});
+        self.print(&summary, || format!("{executed} primitives executed in {seconds:.1} s"))?;
+        match sending.into_problem() {
             Some(problem) => Err(Failure::refused(problem)),
             None => Ok(()),
         }
@@ -378,19 +464,19 @@ impl Client {
                     GoalUpdate::Accepted(_) => {
                         self.print(&json!({"goal": id.to_string(), "accepted": true}), || {
                             format!("goal accepted: {count} primitives")
-                        });
+                        })?;
                     }
                     GoalUpdate::Rejected => return Err(Failure::refused(self.rejection(&id.to_string()))),
                     GoalUpdate::Feedback(feedback) => {
                         let index = feedback.current_primitive_index;
                         self.print(&json!({"current_primitive_index": index}), || {
                             format!("primitive {} of {count}", u32::from(index) + 1)
-                        });
+                        })?;
                     }
                     GoalUpdate::Status(_) => {}
                     GoalUpdate::Ended(state, result) => {
                         let json = json!({"status": state.to_string(), "error_code": result.error_code, "error_string": result.error_string});
-                        self.print(&json, || format!("{state}: {}", result.error_string));
+                        self.print(&json, || format!("{state}: {}", result.error_string))?;
                         return match state {
                             GoalState::Succeeded => Ok(()),
                             GoalState::Canceled => Err(Failure { code: 130, message: "canceled".into() }),
@@ -400,10 +486,11 @@ impl Client {
                     GoalUpdate::Failed(error) => return Err(Failure::absent(format!("{name}: {error}"))),
                 }
             }
+            self.still_there()?;
             match self.turn() {
                 Err(Error::Interrupted) if !canceled => {
                     canceled = true;
-                    eprintln!("interrupted: cancels the goal and waits for the robot to stand");
+                    eprint_line("interrupted: cancels the goal and waits for the robot to stand");
                     action.cancel(id, self.timeout, |_, _| {});
                 }
                 other => other?,
@@ -418,227 +505,5 @@ impl Client {
             events.find(|event| event["event"] == "goal_rejected" && event["goal"] == goal)
         });
         reason.map_or_else(|_| "the goal was rejected".into(), |event| reason_of(&event))
-    }
-}
-
-fn reason_of(event: &Value) -> String {
-    event["reason"].as_str().unwrap_or("no reason given").to_owned()
-}
-
-/// An event for people.
-fn describe(event: &Value) -> String {
-    let name = event["event"].as_str().unwrap_or("?");
-    let mut text = match (event["id"].as_u64(), event["next"].as_u64()) {
-        (None, _) => format!("{name:<10}"),
-        (Some(id), None) => format!("{name:<10} {id:>3}"),
-        (Some(id), Some(next)) => format!("{name:<10} {id:>3} into {next}"),
-    };
-    for key in ["reason", "text", "goal"] {
-        if let Some(detail) = event[key].as_str() {
-            text.push_str(&format!("  {detail}"));
-        }
-    }
-    for warning in event["warnings"].as_array().into_iter().flatten() {
-        text.push_str(&format!("  warning: {}", warning.as_str().unwrap_or_default()));
-    }
-    text.trim_end().to_owned()
-}
-
-/// How far a program is: what was sent, what was answered, what the robot has done. No I/O.
-#[derive(Debug)]
-struct Sending {
-    messages: Vec<RawPrimitive>,
-    size: usize,
-    sent: usize,
-    answered: usize,
-    /// Accepted, by id, with the place in the program; markers count until something behind them starts.
-    waiting: BTreeMap<u64, usize>,
-    /// Moves that were accepted and have not ended.
-    unfinished: BTreeSet<u64>,
-    place: BTreeMap<u64, usize>,
-    finished: usize,
-    problem: Option<String>,
-}
-
-impl Sending {
-    fn new(messages: Vec<RawPrimitive>, size: usize) -> Self {
-        Self {
-            messages,
-            size,
-            sent: 0,
-            answered: 0,
-            waiting: BTreeMap::new(),
-            unfinished: BTreeSet::new(),
-            place: BTreeMap::new(),
-            finished: 0,
-            problem: None,
-        }
-    }
-
-    fn unanswered(&self) -> usize {
-        self.sent - self.answered
-    }
-
-    /// The next message, if the queue has room for sure. `idle`: nothing waits and nothing moves.
-    fn next(&mut self, idle: bool) -> Option<&RawPrimitive> {
-        if self.problem.is_some() {
-            return None;
-        }
-        let open = self.messages[..self.sent].iter().rev().find_map(|message| match message.kind {
-            code::MOTION_SEQUENCE_START => Some(true),
-            code::MOTION_SEQUENCE_END => Some(false),
-            _ => None,
-        });
-        if idle && self.unanswered() == 0 && open != Some(true) && self.unfinished.is_empty() {
-            self.waiting.clear();
-        }
-        let message = self.messages.get(self.sent)?;
-        let room = self.waiting.len() + self.unanswered() < self.size;
-        // The end of a sequence always fits.
-        (room || message.kind == code::MOTION_SEQUENCE_END).then(|| {
-            self.sent += 1;
-            message
-        })
-    }
-
-    /// True when the event is about this program.
-    fn hear(&mut self, event: &Value, own: &str) -> bool {
-        let id = event["id"].as_u64();
-        let name = event["event"].as_str().unwrap_or_default();
-        if event["publisher"] == *own {
-            let place = event["sequence"].as_u64().map_or(0, |n| n as usize).saturating_sub(1);
-            self.answered += 1;
-            match id {
-                Some(id) if name == "accepted" => {
-                    self.waiting.insert(id, place);
-                    self.place.insert(id, place);
-                    if self.messages.get(place).is_some_and(|m| !is_marker(m)) {
-                        self.unfinished.insert(id);
-                    }
-                }
-                _ => self.fail(format!("primitive {} was refused: {}", place + 1, reason_of(event))),
-            }
-            return true;
-        }
-        let Some(id) = id.filter(|id| self.place.contains_key(id)) else { return false };
-        let place = self.place[&id] + 1;
-        match name {
-            "started" => self.waiting = self.waiting.split_off(&(id + 1)),
-            "blended" => {
-                let next = event["next"].as_u64().unwrap_or(id);
-                self.waiting = self.waiting.split_off(&(next + 1));
-            }
-            "finished" => {
-                self.unfinished.remove(&id);
-                self.finished += 1;
-            }
-            "failed" | "discarded" => {
-                self.unfinished.remove(&id);
-                let what = if name == "failed" { "failed" } else { "was discarded" };
-                self.fail(format!("primitive {place} {what}: {}", reason_of(event)));
-            }
-            _ => {}
-        }
-        true
-    }
-
-    fn fail(&mut self, problem: String) {
-        self.problem.get_or_insert(problem);
-    }
-
-    fn is_over(&self) -> bool {
-        let all_sent = self.sent == self.messages.len() || self.problem.is_some();
-        all_sent && self.unanswered() == 0 && self.unfinished.is_empty()
-    }
-
-    fn describe(&self, event: &Value) -> String {
-        let place = match event["id"].as_u64().and_then(|id| self.place.get(&id)) {
-            Some(place) => *place,
-            None => event["sequence"].as_u64().map_or(0, |n| n as usize).saturating_sub(1),
-        };
-        let kind = self.messages.get(place).map_or("", |message| kind_name(message.kind));
-        format!("{:>4}/{} {kind:<5} {}", place + 1, self.messages.len(), describe(event))
-    }
-}
-
-fn is_marker(message: &RawPrimitive) -> bool {
-    matches!(message.kind, code::MOTION_SEQUENCE_START | code::MOTION_SEQUENCE_END)
-}
-
-/// A primitive's type for people.
-pub fn kind_name(kind: i16) -> &'static str {
-    match kind {
-        code::LINEAR_JOINT | code::LINEAR_JOINT_FIRST_GENERATION => "PTP",
-        code::LINEAR_CARTESIAN => "LIN",
-        code::CIRCULAR_CARTESIAN => "CIRC",
-        code::STOP_MOTION => "STOP",
-        code::RESET_STOP => "RESET",
-        code::MOTION_SEQUENCE_START => "START",
-        code::MOTION_SEQUENCE_END => "END",
-        _ => "?",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn kinds(kinds: &[i16]) -> Vec<RawPrimitive> {
-        kinds.iter().map(|kind| RawPrimitive { kind: *kind, ..Default::default() }).collect()
-    }
-
-    fn accepted(sequence: u64, id: u64) -> Value {
-        json!({"event": "accepted", "id": id, "publisher": "me", "sequence": sequence})
-    }
-
-    #[test]
-    fn never_more_is_under_way_than_the_queue_holds() {
-        let mut sending = Sending::new(kinds(&[0; 20]), 3);
-        for expected in 1..=3 {
-            assert!(sending.next(false).is_some());
-            assert_eq!(sending.unanswered(), expected);
-        }
-        assert!(sending.next(false).is_none());
-        for n in 1..=3 {
-            assert!(sending.hear(&accepted(n, 10 + n), "me"));
-        }
-        assert!(sending.next(false).is_none(), "all three wait");
-        assert!(sending.hear(&json!({"event": "started", "id": 11}), "me"));
-        assert!(sending.next(false).is_some());
-        assert!(sending.next(false).is_none());
-        assert!(!sending.hear(&json!({"event": "started", "id": 99}), "me"), "somebody else's");
-    }
-
-    #[test]
-    fn markers_do_not_block_a_small_queue_for_good() {
-        let mut sending = Sending::new(kinds(&[100, 0, 101, 0]), 2);
-        assert_eq!(
-            std::iter::from_fn(|| sending.next(true).map(|m| m.kind)).collect::<Vec<_>>(),
-            [100, 0, 101]
-        );
-        for n in 0..3 {
-            sending.hear(&accepted(n + 1, n), "me");
-        }
-        sending.hear(&json!({"event": "started", "id": 1}), "me");
-        sending.hear(&json!({"event": "finished", "id": 1}), "me");
-        assert_eq!(sending.next(true).map(|m| m.kind), Some(0));
-        sending.hear(&accepted(4, 3), "me");
-        assert!(!sending.is_over());
-        sending.hear(&json!({"event": "finished", "id": 3}), "me");
-        assert!(sending.is_over() && sending.problem.is_none());
-    }
-
-    #[test]
-    fn a_refusal_ends_the_sending_but_not_the_waiting() {
-        let mut sending = Sending::new(kinds(&[0, 0, 0]), 2);
-        while sending.next(false).is_some() {}
-        sending.hear(&accepted(1, 0), "me");
-        let refused =
-            json!({"event": "refused", "reason": "the queue is full", "publisher": "me", "sequence": 2});
-        sending.hear(&refused, "me");
-        assert!(sending.next(false).is_none() && !sending.is_over(), "the first one still moves");
-        sending.hear(&json!({"event": "discarded", "id": 0, "reason": "STOP_MOTION"}), "me");
-        assert!(sending.is_over());
-        assert_eq!(sending.problem.as_deref(), Some("primitive 2 was refused: the queue is full"));
     }
 }

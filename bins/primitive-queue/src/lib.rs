@@ -16,6 +16,8 @@
 //! | [`report`] | what is told to whom? |
 //! | [`program`] | what does a YAML file of moves mean? |
 //! | [`client`] | how does a command line talk to a controller? |
+//! | [`sending`] | which message of a program goes next, and what became of the others? |
+//! | [`output`] | does anybody read what is printed? |
 //! | [`plot`] | what would the robot do? |
 
 #![forbid(unsafe_code)]
@@ -24,9 +26,11 @@ pub mod client;
 pub mod daemon;
 pub mod intake;
 pub mod messages;
+pub mod output;
 pub mod plot;
 pub mod program;
 pub mod report;
+pub mod sending;
 pub mod settings;
 
 /// The node's name unless it is remapped, as in the original.

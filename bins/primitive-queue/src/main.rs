@@ -8,11 +8,11 @@ use clap::{Args, Parser, Subcommand};
 use primitive_queue::{
     NODE_NAME,
     client::{Client, Failure},
-    daemon, plot,
+    daemon, output, plot,
     program::Program,
     settings::Settings,
 };
-use rosless_graph::config;
+use rosless_graph::{config, console::eprint_line};
 
 /// Executes motion primitives (PTP, LIN, CIRC) with a simulated six-axis robot, and talks to such a controller.
 #[derive(Debug, Parser)]
@@ -123,7 +123,7 @@ fn main() -> ExitCode {
     let (settings, rest) = config::settings_or_exit();
     let arguments = Arguments::parse_from(rest);
     run(settings, arguments).unwrap_or_else(|failure| {
-        eprintln!("error: {failure}");
+        eprint_line(&format!("error: {failure}"));
         ExitCode::from(failure.code)
     })
 }
@@ -134,6 +134,9 @@ fn run(settings: config::Settings, arguments: Arguments) -> Result<ExitCode, Fai
         Client::connect(settings.clone(), &target.controller, Duration::from_secs_f64(target.timeout), json)
     };
     match arguments.command {
+        Command::Run { .. } if json => {
+            return Err(usage("run has nothing to print as JSON; see ~/events, or 'watch --json'".into()));
+        }
         Command::Run { no_autostart } => return Ok(daemon::run(settings, !no_autostart)?),
         Command::Send { file, action, target } => {
             let program = read(&file)?;
@@ -147,20 +150,21 @@ fn run(settings: config::Settings, arguments: Arguments) -> Result<ExitCode, Fai
         Command::Watch { duration, target } => {
             connect(&target)?.watch(duration.map(Duration::from_secs_f64))?
         }
-        Command::Plot { file, output, from } => {
+        Command::Plot { file, output: path, from } => {
             let program = read(&file)?;
             let mut robot = Settings::default();
             robot.initial_joints = from.unwrap_or(robot.initial_joints);
             let plot = plot::Plot::simulate(&program, &robot).map_err(usage)?;
             let svg = plot.svg(&file.display().to_string());
-            match output {
+            let text = match path {
                 Some(path) => {
                     std::fs::write(&path, svg)
                         .map_err(|error| failed(format!("{}: {error}", path.display())))?;
-                    println!("{}", if json { plot.summary_json().to_string() } else { plot.summary() });
+                    if json { format!("{}\n", plot.summary_json()) } else { plot.summary() + "\n" }
                 }
-                None => print!("{svg}"),
-            }
+                None => svg,
+            };
+            output::answer(&text)?;
             if let Some(problem) = plot.problem {
                 return Err(failed(problem));
             }

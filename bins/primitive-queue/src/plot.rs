@@ -1,11 +1,11 @@
 //! What the robot would do with a program: simulated in no time, drawn as SVG.
 
-use std::{fmt::Write, time::Duration};
+use std::{collections::BTreeMap, fmt::Write, time::Duration};
 
-use rosless_motion::{Event, ExecutionState, Output};
+use rosless_motion::{Event, ExecutionState, Output, QueueController, RawPrimitive, SimulatedRobot};
 use serde_json::{Value, json};
 
-use crate::{client::kind_name, program::Program, settings::Settings};
+use crate::{program::Program, sending::kind_name, settings::Settings};
 
 /// Simulated cycle.
 const CYCLE: Duration = Duration::from_millis(2);
@@ -13,6 +13,8 @@ const CYCLE: Duration = Duration::from_millis(2);
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// Points in the drawing; more are not seen.
 const POINTS: usize = 1500;
+/// Samples kept: half a minute has all of them, longer programs every second, fourth, … one.
+const KEPT: usize = 16_384;
 
 /// The robot at one time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,10 +37,23 @@ pub struct Span {
     pub blended: bool,
 }
 
+/// The places, by id, of accepted messages and of the moves they became: what is refused has no id.
+#[derive(Debug, Default)]
+struct Ids {
+    messages: BTreeMap<u64, usize>,
+    moves: BTreeMap<u64, usize>,
+}
+
 /// A simulated program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
     pub samples: Vec<Sample>,
+    /// One of so many cycles has a sample.
+    every: usize,
+    /// Metres the hand has gone.
+    length: f64,
+    /// The hand's greatest speed, m/s.
+    fastest: f64,
     pub moves: Vec<Span>,
     /// Why the robot did not do all of it.
     pub problem: Option<String>,
@@ -56,72 +71,93 @@ impl Plot {
         let mut now = Duration::ZERO;
         controller.activate(now);
         controller.update(now);
-        let hand_at = |controller: &rosless_motion::QueueController<rosless_motion::SimulatedRobot>, now| {
+        let hand_at = |controller: &QueueController<SimulatedRobot>, now| {
             let joints = controller.hardware().joints(now);
             let hand = controller.hardware().robot().forward(&joints.position).translation.vector;
             ([hand.x, hand.y, hand.z], joints.velocity.amax())
         };
-        let mut plot = Self { samples: Vec::new(), moves: Vec::new(), problem: None };
-        for message in &messages {
+        let mut plot = Self {
+            samples: Vec::new(),
+            every: 1,
+            length: 0.0,
+            fastest: 0.0,
+            moves: Vec::new(),
+            problem: None,
+        };
+        let mut ids = Ids::default();
+        for (index, message) in messages.iter().enumerate() {
             controller.reference(message, now);
+            while let Some(output) = controller.poll_output() {
+                match output {
+                    Output::Event(Event::Accepted { id, .. }) => drop(ids.messages.insert(id, index)),
+                    Output::Event(Event::Refused { reason }) => {
+                        let number = index + 1;
+                        plot.problem.get_or_insert_with(|| format!("message {number} is refused: {reason}"));
+                    }
+                    _ => {}
+                }
+            }
         }
-        // The ids of moves are their places among the messages.
-        let mut place = vec![None; messages.len()];
         let mut before = hand_at(&controller, now).0;
-        loop {
+        for cycle in 0.. {
             while let Some(output) = controller.poll_output() {
                 if let Output::Event(event) = output {
-                    plot.hear(&event, now.as_secs_f64(), &mut place, &messages);
+                    plot.hear(&event, now.as_secs_f64(), &mut ids, &messages);
                 }
             }
             let (hand, joint_speed) = hand_at(&controller, now);
             let way = (0..3).map(|i| (hand[i] - before[i]).powi(2)).sum::<f64>().sqrt();
-            plot.samples.push(Sample {
-                time: now.as_secs_f64(),
-                hand,
-                hand_speed: way / CYCLE.as_secs_f64(),
-                joint_speed,
-            });
+            let hand_speed = way / CYCLE.as_secs_f64();
             before = hand;
-            if !controller.is_busy() || controller.state() == ExecutionState::Error {
-                return Ok(plot);
-            }
-            if now >= LONGEST {
+            let over = !controller.is_busy() || controller.state() == ExecutionState::Error;
+            let endless = !over && now >= LONGEST;
+            if endless {
                 plot.problem.get_or_insert_with(|| format!("not over after {LONGEST:?}"));
-                return Ok(plot);
+            }
+            plot.length += way;
+            plot.fastest = plot.fastest.max(hand_speed);
+            if cycle % plot.every == 0 || over || endless {
+                plot.keep(Sample { time: now.as_secs_f64(), hand, hand_speed, joint_speed });
+            }
+            if over || endless {
+                break;
             }
             now += CYCLE;
             controller.update(now);
         }
+        Ok(plot)
     }
 
-    fn hear(
-        &mut self,
-        event: &Event,
-        time: f64,
-        place: &mut [Option<usize>],
-        messages: &[rosless_motion::RawPrimitive],
-    ) {
+    fn keep(&mut self, sample: Sample) {
+        if self.samples.len() >= KEPT {
+            let mut keep = false;
+            self.samples.retain(|_| {
+                keep = !keep;
+                keep
+            });
+            self.every *= 2;
+        }
+        self.samples.push(sample);
+    }
+
+    fn hear(&mut self, event: &Event, time: f64, ids: &mut Ids, messages: &[RawPrimitive]) {
         let mut begin = |id: u64, blended| {
-            let Some(slot) = usize::try_from(id).ok().and_then(|id| place.get_mut(id)) else { return };
-            *slot = Some(self.moves.len());
-            let kind = kind_name(messages[id as usize].kind);
+            let Some(message) = ids.messages.get(&id) else { return };
+            ids.moves.insert(id, self.moves.len());
+            let kind = kind_name(messages[*message].kind);
             self.moves.push(Span { kind, start: time, end: time, blended });
         };
         match event {
             Event::Started { id } => begin(*id, false),
             Event::Blended { next, .. } => begin(*next, true),
             Event::Finished { id } => {
-                if let Some(Some(index)) = usize::try_from(*id).ok().and_then(|id| place.get(id)) {
+                if let Some(index) = ids.moves.get(id) {
                     self.moves[*index].end = time;
                 }
             }
-            Event::Refused { reason } => {
-                self.problem.get_or_insert_with(|| format!("refused: {reason}"));
-            }
             Event::Failed { id, reason } => {
-                self.problem
-                    .get_or_insert_with(|| format!("message {} cannot be executed: {reason}", id + 1));
+                let number = ids.messages.get(id).map_or(0, |index| index + 1);
+                self.problem.get_or_insert_with(|| format!("message {number} cannot be executed: {reason}"));
             }
             _ => {}
         }
@@ -129,14 +165,6 @@ impl Plot {
 
     fn duration(&self) -> f64 {
         self.samples.last().map_or(0.0, |last| last.time)
-    }
-
-    fn length(&self) -> f64 {
-        self.samples.iter().map(|sample| sample.hand_speed * CYCLE.as_secs_f64()).sum()
-    }
-
-    fn fastest(&self) -> f64 {
-        self.samples.iter().map(|sample| sample.hand_speed).fold(0.0, f64::max)
     }
 
     /// The moves as a table.
@@ -153,13 +181,8 @@ impl Plot {
                 span.end
             );
         }
-        let _ = write!(
-            text,
-            "{:.3} m in {:.3} s, at most {:.3} m/s",
-            self.length(),
-            self.duration(),
-            self.fastest()
-        );
+        let _ =
+            write!(text, "{:.3} m in {:.3} s, at most {:.3} m/s", self.length, self.duration(), self.fastest);
         text
     }
 
@@ -168,8 +191,8 @@ impl Plot {
         json!({
             "moves": self.moves.iter().map(span).collect::<Vec<_>>(),
             "seconds": self.duration(),
-            "metres": self.length(),
-            "fastest": self.fastest(),
+            "metres": self.length,
+            "fastest": self.fastest,
         })
     }
 
@@ -271,7 +294,7 @@ impl Plot {
             "start",
             &format!(
                 "speed: hand in m/s (up to {:.2}); dashed: fastest joint (up to {fastest_joint:.2} rad/s)",
-                self.fastest(),
+                self.fastest,
             ),
         );
         let step = nice_step(duration / 8.0);
@@ -280,7 +303,7 @@ impl Plot {
             svg.text(at(value), TOP + HEIGHT + 16.0, "middle", &label(value, step));
         }
         svg.text(LEFT + WIDTH, TOP + HEIGHT + 32.0, "end", "time, s");
-        let top = self.fastest().max(1e-3) * 1.1;
+        let top = self.fastest.max(1e-3) * 1.1;
         let step = nice_step(top / 4.0);
         for value in ticks(0.0, top, step) {
             let y = TOP + HEIGHT - value / top * HEIGHT;
@@ -440,6 +463,31 @@ mod tests {
         let yaml = "- {lin: {position: [9, 0, 0], orientation: [0, 0, 0, 1]}, velocity: 1, acceleration: 1}";
         let problem = Plot::simulate(&program(yaml), &Settings::default()).unwrap().problem.unwrap();
         assert!(problem.contains("message 1 cannot be executed"), "{problem}");
+    }
+
+    #[test]
+    fn a_refused_message_does_not_shift_the_names_of_the_others() {
+        let yaml = "
+- {lin: {position: [0.1, 0.5, 0.1], orientation: [0, 0, 0, 1], frame: tool0}, velocity: 1, acceleration: 1}
+- {ptp: [-0.2, 0, 1.4, 0, 0.6, 0], velocity: 1, acceleration: 5}";
+        let plot = Plot::simulate(&program(yaml), &Settings::default()).unwrap();
+        assert_eq!(plot.moves.iter().map(|span| span.kind).collect::<Vec<_>>(), ["PTP"]);
+        let problem = plot.problem.unwrap();
+        assert!(problem.starts_with("message 1 is refused: pose 0 is in frame"), "{problem}");
+    }
+
+    #[test]
+    fn a_long_program_is_thinned_and_measured_all_the_same() {
+        let plot = |seconds: u32| {
+            let yaml = format!("- {{ptp: [-0.2, 0, 1.4, 0, 0.6, 0], move_time: {seconds}}}");
+            Plot::simulate(&program(&yaml), &Settings::default()).unwrap()
+        };
+        let (short, long) = (plot(10), plot(200));
+        assert!(long.samples.len() <= KEPT + 1, "{} samples", long.samples.len());
+        assert!((long.duration() - long.moves[0].end).abs() < 1e-9, "the last one is kept");
+        assert!((long.duration() - 200.0).abs() < 0.1 && (long.length - short.length).abs() < 1e-4);
+        let gaps = long.samples.windows(2).map(|pair| pair[1].time - pair[0].time);
+        assert!(gaps.fold(0.0, f64::max) < 0.05);
     }
 
     #[test]

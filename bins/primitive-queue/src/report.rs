@@ -71,6 +71,30 @@ pub fn goal_ended(goal: GoalId, outcome: &GoalOutcome) -> Value {
     }
 }
 
+/// Why an event says that something did not go well.
+pub fn reason_of(event: &Value) -> String {
+    event["reason"].as_str().unwrap_or("no reason given").to_owned()
+}
+
+/// An event for people.
+pub fn describe(event: &Value) -> String {
+    let name = event["event"].as_str().unwrap_or("?");
+    let mut text = match (event["id"].as_u64(), event["next"].as_u64()) {
+        (None, _) => format!("{name:<10}"),
+        (Some(id), None) => format!("{name:<10} {id:>3}"),
+        (Some(id), Some(next)) => format!("{name:<10} {id:>3} into {next}"),
+    };
+    for key in ["reason", "text", "goal"] {
+        if let Some(detail) = event[key].as_str() {
+            text.push_str(&format!("  {detail}"));
+        }
+    }
+    for warning in event["warnings"].as_array().into_iter().flatten() {
+        text.push_str(&format!("  warning: {}", warning.as_str().unwrap_or_default()));
+    }
+    text.trim_end().to_owned()
+}
+
 /// `~/queue`: all one must know before sending the next primitive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueStatus {
@@ -87,6 +111,12 @@ pub struct QueueStatus {
 }
 
 impl QueueStatus {
+    /// Something waits or the robot moves.
+    pub fn is_busy(&self) -> bool {
+        let moves = [ExecutionState::Executing, ExecutionState::Stopping];
+        self.depth > 0 || moves.iter().any(|state| state.name() == self.state)
+    }
+
     /// The robot needs STOP and RESET_STOP, or RESET_STOP, before it moves again.
     pub fn is_halted(&self) -> bool {
         [ExecutionState::Error, ExecutionState::Stopping, ExecutionState::Stopped]

@@ -1,10 +1,10 @@
 //! The command line: what it prints and the exit codes scripts rely on.
 
-use std::process::Output;
+use std::{fs::File, io::pipe, process::Output};
 
 use rosless_tests::{Daemon, DomainLease};
 
-use crate::rig::{PATIENCE, Rig, command, long_ptp};
+use crate::rig::{PATIENCE, Rig, command, long_ptp, ptp};
 
 fn example(name: &str) -> String {
     format!("{}/examples/{name}", env!("CARGO_MANIFEST_DIR"))
@@ -50,7 +50,7 @@ fn watch_shows_the_life_of_a_primitive() {
     let mut rig = Rig::new(&[]);
     let watch = Daemon::spawn(command(&rig.lease, &["watch"]));
     watch.wait_for_line("IDLE", PATIENCE);
-    rig.send(&crate::rig::ptp(0.1));
+    rig.send(&ptp(0.1));
     for line in ["accepted     0", "started      0", "finished     0"] {
         watch.wait_for_line(line, PATIENCE);
     }
@@ -70,16 +70,77 @@ fn without_a_controller_commands_say_what_to_do() {
 #[test]
 fn wrong_usage_and_wrong_files_are_told_before_anything_moves() {
     let lease = DomainLease::acquire();
+    let file = std::env::temp_dir().join(format!("primitive-queue-blend-{}.yaml", std::process::id()));
+    std::fs::write(&file, "- sequence: [{ptp: [0, 0, 0, 0, 0, 0], move_time: 1, blend_radius: 0.1}]")
+        .unwrap();
+    let path = file.to_str().unwrap();
     for (arguments, expected) in [
         (vec!["fly"], "unrecognized subcommand"),
         (vec!["send", "/nowhere.yaml"], "/nowhere.yaml: No such file"),
         (vec!["plot", "/dev/null"], "/dev/null: "),
         (vec!["state", "--timeout", "0"], "must be between"),
+        (vec!["send", path], "step 1, move 1 of the sequence: blend_radius of the last primitive"),
+        (vec!["run", "--json"], "run has nothing to print as JSON"),
     ] {
         let output = command(&lease, &arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output));
         assert!(text(&output).contains(expected), "{}", text(&output));
     }
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn who_sends_beside_others_waits_for_room() {
+    let mut rig = Rig::new(&["queue_size:=3"]);
+    rig.send(&long_ptp());
+    rig.until("it moves", |seen| seen.count("started") == 1);
+    (1..=3).for_each(|n| rig.send(&ptp(0.1 * f64::from(n))));
+    rig.until("the queue is full", |seen| seen.depth() == 3);
+    let sent = rig.cli(&["send", &example("demo.yaml")]);
+    assert_eq!(sent.status.code(), Some(0), "{}", text(&sent));
+    assert!(text(&sent).contains("5 primitives executed"), "{}", text(&sent));
+    rig.until("all are done", |seen| seen.count("finished") == 9);
+    assert_eq!(rig.seen.begun(), (0..9).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_sender_ends_when_its_controller_is_restarted() {
+    let mut rig = Rig::new(&[]);
+    let file = std::env::temp_dir().join(format!("primitive-queue-restart-{}.yaml", std::process::id()));
+    std::fs::write(&file, "- {ptp: [0.2, 0, 1.4, 0, 0.6, 0], move_time: 60}").unwrap();
+    for arguments in [vec!["send"], vec!["send", "--action"]] {
+        let begun = rig.seen.count("started");
+        let arguments = [arguments, vec![file.to_str().unwrap()]].concat();
+        let mut sender = Daemon::spawn(command(&rig.lease, &arguments));
+        rig.until("it moves", |seen| seen.count("started") > begun);
+        rig.daemon.signal("KILL");
+        rig.daemon.wait(PATIENCE);
+        rig.daemon = Daemon::spawn(command(&rig.lease, &["run"]));
+        assert_eq!(sender.wait(PATIENCE).code(), Some(3));
+        sender.wait_for_line("was restarted; what it had to do is lost", PATIENCE);
+    }
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn a_reader_that_leaves_ends_nothing_but_the_printing() {
+    let mut rig = Rig::new(&["joint_velocity_limit:=6.0", "joint_acceleration_limit:=60.0"]);
+    let square = example("square.yaml");
+    for arguments in
+        [vec!["state"], vec!["inspect"], vec!["watch"], vec!["plot", &square], vec!["send", &square]]
+    {
+        let (reader, writer) = pipe().unwrap();
+        drop(reader);
+        let output = command(&rig.lease, &arguments).stdout(writer).output().unwrap();
+        assert_eq!((output.status.code(), text(&output).as_str()), (Some(0), ""), "{arguments:?}");
+        if matches!(arguments[0], "state" | "plot") {
+            let full = File::options().write(true).open("/dev/full").unwrap();
+            let output = command(&rig.lease, &arguments).stdout(full).output().unwrap();
+            assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+            assert!(text(&output).contains("cannot write to stdout"), "{}", text(&output));
+        }
+    }
+    rig.until("the square was driven to its end", |seen| seen.count("finished") == 6);
 }
 
 #[test]

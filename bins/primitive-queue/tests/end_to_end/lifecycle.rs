@@ -101,6 +101,28 @@ fn deactivation_stops_the_robot_and_forgets_the_queue() {
 }
 
 #[test]
+fn who_is_not_configured_or_shut_down_for_good_is_told_apart() {
+    let mut rig = Rig::with(&["run", "--no-autostart"]);
+    for (transition, advice) in [
+        ("", "rosless lifecycle set /motion_primitive_controller configure"),
+        ("shutdown", "was shut down for good"),
+    ] {
+        assert!(transition.is_empty() || change(&mut rig, transition));
+        let output = rig.cli(&["state", "--timeout", "2"]);
+        assert_eq!(output.status.code(), Some(3));
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(told.contains(advice), "{told}");
+    }
+}
+
+#[test]
+fn it_names_its_topic_in_any_namespace() {
+    let rig = Rig::with(&["run", "--ros-args", "-r", "__ns:=/cell/events"]);
+    let name = "active: /cell/events/motion_primitive_controller/reference takes";
+    rig.daemon.wait_for_line(name, PATIENCE);
+}
+
+#[test]
 fn it_leaves_on_a_signal() {
     let mut rig = Rig::new(&[]);
     rig.daemon.signal("TERM");

@@ -88,17 +88,16 @@ fn a_linear_move_ends_exactly_where_it_was_asked_to() {
 
 #[test]
 fn the_eleventh_waiting_primitive_is_refused_by_name() {
-    let mut rig = Rig::new(&["look_ahead_blending:=false"]);
+    let mut rig = Rig::new(&[]);
     rig.send(&long_ptp());
-    rig.until("it moves and the robot has one more in hand", |seen| seen.count("started") == 1);
-    rig.send(&ptp(0.0));
-    rig.until("the robot has it and takes no more", |seen| {
-        seen.queue.as_ref().is_some_and(|queue| queue.depth == 0 && !queue.ready)
+    rig.until("it moves and takes no more", |seen| {
+        seen.count("started") == 1
+            && seen.queue.as_ref().is_some_and(|queue| queue.depth == 0 && !queue.ready)
     });
     (0..11).for_each(|n| rig.send(&ptp(0.01 * f64::from(n))));
-    rig.until("all are answered", |seen| seen.count("accepted") + seen.count("refused") == 13);
+    rig.until("all are answered", |seen| seen.count("accepted") + seen.count("refused") == 12);
     assert_eq!(rig.seen.reasons("refused"), ["the queue is full (10 primitives)"]);
-    assert_eq!(rig.seen.sequence_numbers("refused"), [13]);
+    assert_eq!(rig.seen.sequence_numbers("refused"), [12]);
     rig.daemon.wait_for_line("refused: the queue is full", crate::rig::PATIENCE);
 }
 
@@ -155,16 +154,31 @@ fn stop_in_a_blended_sequence_brakes_within_the_limits_and_nothing_follows() {
 fn error_is_recoverable_and_the_first_generation_has_its_own_numbers() {
     let mut rig = Rig::new(&["state_codes:=first_generation"]);
     rig.send(&crate::rig::unreachable());
-    rig.until("it is an error", |seen| seen.states.last() == Some(&3));
+    rig.until("it is an error", |seen| seen.states.last() == Some(&3) && seen.count("failed") == 1);
     assert!(rig.seen.reasons("failed")[0].contains("cannot be reached"), "{:?}", rig.seen.events);
     rig.send(&ptp(0.1));
-    rig.until("nothing goes before STOP", |seen| seen.count("refused") == 1);
+    rig.send(&helper(code::RESET_STOP));
+    rig.until("nothing goes before STOP", |seen| seen.count("refused") == 2);
+    let reason = "the robot is in ERROR: send STOP_MOTION (66), then RESET_STOP (67)";
+    assert_eq!(rig.seen.reasons("refused"), [reason; 2]);
     rig.send(&helper(code::STOP_MOTION));
     rig.until("STOPPED is 4 here", |seen| seen.states.last() == Some(&4));
     rig.send(&helper(code::RESET_STOP));
     rig.send(&ptp(0.1));
     rig.until("it works again", |seen| seen.count("finished") == 1 && seen.states.last() == Some(&2));
     assert!(rig.seen.states.iter().all(|state| *state != 5));
+}
+
+#[test]
+fn a_move_to_where_the_robot_is_is_executed_like_any_other() {
+    let mut rig = Rig::new(&[]);
+    rig.send(&ptp(0.0));
+    rig.until("it is done", |seen| seen.states.last() == Some(&2));
+    assert_eq!(rig.seen.states, [0, 1, 2]);
+    let begin = std::time::Instant::now();
+    rig.send(&RawPrimitive { arguments: vec![("move_time".into(), 0.5)], ..ptp(0.0) });
+    rig.until("it is done, too", |seen| seen.count("finished") == 2);
+    assert!(begin.elapsed().as_secs_f64() >= 0.5, "{:?}", begin.elapsed());
 }
 
 #[test]
@@ -201,6 +215,7 @@ fn garbage_never_moves_the_robot() {
         spoilt(|p| p.arguments.clear()),
         spoilt(|p| p.arguments[0].1 = f64::INFINITY),
         spoilt(|p| p.arguments[1].1 = -1.0),
+        spoilt(|p| p.arguments[1].1 = 5e-324),
         spoilt(|p| p.blend_radius = f64::NAN),
         spoilt(|p| p.kind = code::LINEAR_CARTESIAN),
         spoilt(|p| {
