@@ -153,3 +153,26 @@ fn log_records_reach_rosout_in_the_name_of_their_node() {
         observer.state.iter().all(|record| record.file.ends_with("discovery.rs") && record.stamp.sec > 0)
     );
 }
+
+#[test]
+fn more_news_than_the_queue_holds_is_made_up_for() {
+    const PUBLISHERS: usize = 2300;
+    let domain = DomainLease::acquire();
+    let mut observer = Side::new(&domain, "observer", ());
+    let mut robot = Side::new(&domain, "robot", ());
+    talk("the robot", &mut observer, &mut robot, |observer, _| {
+        observer.node.context().graph().has_node("/robot")
+    });
+    // The observer does not look while these come.
+    let make = |n| robot.node.publisher::<msg::String>(&format!("topic_{n}"), Qos::default()).unwrap();
+    let publishers: Vec<_> = (0..PUBLISHERS).map(make).collect();
+    let mut watcher = Side::new(&domain, "watcher", ());
+    let seen = |side: &Side<()>| {
+        let graph = side.node.context().graph();
+        publishers.iter().filter(|publisher| graph.endpoint(&publisher.gid()).is_some()).count()
+    };
+    talk("all of it by somebody who looks", &mut robot, &mut watcher, |_, watcher| {
+        seen(watcher) == PUBLISHERS
+    });
+    talk("all of it by the observer", &mut robot, &mut observer, |_, observer| seen(observer) == PUBLISHERS);
+}

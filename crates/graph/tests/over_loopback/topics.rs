@@ -1,7 +1,9 @@
 //! Publishing and subscribing, ours to ours.
 
+use std::time::Duration;
+
 use crate::side::{Side, talk};
-use rosless_graph::Qos;
+use rosless_graph::{Qos, Sample};
 use rosless_tests::DomainLease;
 use rosless_wire::std_msgs::msg;
 
@@ -171,4 +173,29 @@ fn incompatible_quality_of_service_is_reported_by_topic_and_policy() {
     assert_eq!(talker.state[0], ("/scan".to_owned(), "RELIABILITY"));
     assert_eq!(listener.state[0], ("/scan".to_owned(), "RELIABILITY"));
     assert_eq!(publisher.matched(), 0);
+}
+
+#[test]
+fn samples_that_found_no_room_are_counted() {
+    const SENT: usize = 1000;
+    let domain = DomainLease::acquire();
+    let mut talker = Side::new(&domain, "talker", ());
+    let mut listener = Side::new(&domain, "listener", Heard::new());
+    let publisher = talker.node.publisher::<msg::String>("chatter", Qos::default().depth(1000)).unwrap();
+    let keep = |heard: &mut Heard, sample: Sample<msg::String>| heard.push(sample.message.data);
+    let subscription =
+        listener.event_loop.subscribe(&listener.node, "chatter", Qos::default(), keep).unwrap();
+    talk("match", &mut talker, &mut listener, |_, _| publisher.matched() == 1 && subscription.matched() == 1);
+    publisher.publish(&text("first"));
+    talk("the first", &mut talker, &mut listener, |_, listener| !listener.state.is_empty());
+    // The listener does not look while these come.
+    for number in 1..SENT {
+        publisher.publish(&text(format!("{number}")));
+    }
+    assert!(publisher.wait_acknowledged(Duration::from_secs(20)));
+    let last = format!("{}", SENT - 1);
+    talk("the last", &mut talker, &mut listener, |_, listener| listener.state.last() == Some(&last));
+    let (heard, lost) = (listener.state.len(), subscription.counters().lost as usize);
+    assert!(lost > 0, "all {heard} found room");
+    assert_eq!(heard + lost, SENT);
 }
