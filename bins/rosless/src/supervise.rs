@@ -11,7 +11,10 @@ use std::{
 };
 
 use clap::Args;
-use rosless_graph::{config::DiscoveryRange, console::eprint_line};
+use rosless_graph::{
+    config::DiscoveryRange,
+    console::{eprint_line, print_line},
+};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::Deserialize;
 use signal_hook::{
@@ -34,7 +37,7 @@ FILE.yaml lists what to run instead of everything:
   daemons:
     - {name: arm, run: sim-arm, args: [run, --strategy, best]}
     - {name: shooter, run: shooter, args: [run]}
-`run` is one of our programs by name, or any other by its path.")]
+`run` is one of our programs, or any other by its name in PATH or by its path.")]
 pub(crate) struct Up {
     /// Only these, by name: controller, mocap, imu, arm, shooter, motion, mechanism, stand-in
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -78,7 +81,7 @@ impl Up {
         let coloured = io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none();
         let start = |index: usize, program: &Program| {
             let label = label(index, &program.name, width, coloured);
-            let sink: LineSink = Arc::new(move |line| out!("{label} {line}"));
+            let sink: LineSink = Arc::new(move |line| print_line(&format!("{label} {line}")));
             executables.start(program, settings.domain_id, range, sink)
         };
         supervise(&programs, start, &stop)

@@ -108,7 +108,7 @@ fn config(domain: &DomainLease) -> PathBuf {
     let lives = path.with_extension("lives");
     let text = format!(
         "daemons:
-  - {{name: sleeper, run: /bin/sleep, args: ['1000']}}
+  - {{name: sleeper, run: sleep, args: ['1000']}}
   - {{name: failing, run: /bin/sh, args: [-c, 'echo born >> {}; echo I cannot; exit 3']}}
 ",
         lives.display()
@@ -127,7 +127,7 @@ fn up_restarts_what_dies_and_down_ends_it_all() {
     up.wait_for_line("failing ended (exit status: 3); starting it again in 0.5 s", SOON);
     up.wait_for_line("starting it again in 1.0 s", SOON);
     let sleeper = children(up.pid()).into_iter().find(|pid| {
-        fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default().starts_with("/bin/sleep")
+        fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default().contains("/sleep")
     });
     let sleeper = sleeper.expect("the sleeper runs");
     let run = |arguments: &[&str]| -> Output { rosless(arguments, Some(&domain)).output().unwrap() };
@@ -143,4 +143,30 @@ fn up_restarts_what_dies_and_down_ends_it_all() {
     assert_eq!(unknown.status.code(), Some(2));
     fs::remove_file(path.with_extension("lives")).unwrap();
     fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn an_installed_program_does_not_build_but_says_what_is_missing() {
+    let domain = DomainLease::acquire();
+    // Not cargo's folder, whatever its name.
+    let folder = std::env::temp_dir().join(format!("rosless-installed-{}", domain.id())).join("release");
+    fs::create_dir_all(&folder).unwrap();
+    let installed = folder.join("rosless");
+    fs::copy(env!("CARGO_BIN_EXE_rosless"), &installed).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(&installed);
+        command.args(arguments).env("ROS_DOMAIN_ID", domain.id().to_string());
+        command.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap()
+    };
+    let up = run(&["up", "--only", "arm"]);
+    let said = String::from_utf8(up.stderr).unwrap();
+    assert_eq!(up.status.code(), Some(1), "{said}");
+    assert!(said.contains("sim-arm not found beside") && !said.contains("building"), "{said}");
+    let config = folder.join("fleet.yaml");
+    fs::write(&config, "daemons: [{name: x, run: no-such-program}]").unwrap();
+    let up = run(&["up", "--config", config.to_str().unwrap()]);
+    let said = String::from_utf8(up.stderr).unwrap();
+    assert_eq!(up.status.code(), Some(1), "{said}");
+    assert!(said.contains("no-such-program not found: neither beside"), "{said}");
+    fs::remove_dir_all(folder.parent().unwrap()).unwrap();
 }

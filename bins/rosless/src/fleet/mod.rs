@@ -6,6 +6,7 @@ mod domain;
 use std::{
     collections::BTreeSet,
     env, fs,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -24,7 +25,7 @@ use crate::failure::{Failure, Result};
 pub(crate) struct Program {
     /// What logs and `--only` call it.
     pub(crate) name: String,
-    /// The program: one of ours by its name, or any other by its path.
+    /// The program: one of ours, or any other by its name in PATH or by its path.
     pub(crate) run: String,
     #[serde(default)]
     pub(crate) args: Vec<String>,
@@ -37,7 +38,7 @@ impl Program {
     }
 
     fn is_ours(&self) -> bool {
-        !self.run.contains('/')
+        everything().iter().any(|ours| ours.run == self.run)
     }
 }
 
@@ -60,32 +61,42 @@ pub(crate) fn everything() -> Vec<Program> {
 pub(crate) struct Executables(PathBuf);
 
 impl Executables {
-    /// Finds the programs beside this one; builds those that are not there, where this is a checkout with cargo.
+    /// Finds our programs beside this one and others in PATH; builds those of ours that are not there, where this
+    /// program lies in the target folder of a checkout.
     pub(crate) fn find(programs: &[Program]) -> Result<Self> {
         let failed = |error| Failure::new(format!("cannot find this program's own file: {error}"));
         let own = env::current_exe().map_err(failed)?;
-        let folder = own.parent().unwrap_or(Path::new("/")).to_owned();
-        let missing = || -> BTreeSet<&str> {
-            let names = programs.iter().filter(|p| p.is_ours()).map(|p| p.run.as_str());
-            names.filter(|name| !folder.join(name).is_file()).collect()
+        let found = Self(own.parent().unwrap_or(Path::new("/")).to_owned());
+        let missing = |ours: bool| -> BTreeSet<&str> {
+            let absent = programs.iter().filter(|p| p.is_ours() == ours && found.path(p).is_none());
+            absent.map(|p| p.run.as_str()).collect()
         };
-        let absent = missing();
+        let absent = missing(true);
         if !absent.is_empty() {
-            build(&folder, &absent)?;
+            build(&found.0, &absent)?;
         }
-        let absent: Vec<_> = missing().into_iter().collect();
-        match absent.is_empty() {
-            true => Ok(Self(folder)),
-            false => Err(Failure::new(format!(
-                "{} not found beside {}; install them in the same folder, or run from a checkout with cargo",
-                absent.join(", "),
+        let list = |names: BTreeSet<&str>| names.into_iter().collect::<Vec<_>>().join(", ");
+        match (list(missing(true)), list(missing(false))) {
+            (ours, others) if ours.is_empty() && others.is_empty() => Ok(found),
+            (ours, others) if ours.is_empty() => Err(Failure::new(format!(
+                "{others} not found: neither beside {} nor in PATH; name it by its path",
+                own.display()
+            ))),
+            (ours, _) => Err(Failure::new(format!(
+                "{ours} not found beside {}; install them in the same folder, or run from a checkout with cargo",
                 own.display()
             ))),
         }
     }
 
-    fn path(&self, program: &Program) -> PathBuf {
-        if program.is_ours() { self.0.join(&program.run) } else { PathBuf::from(&program.run) }
+    /// Paths are taken as they are; whether there is such a file shows when it is started.
+    fn path(&self, program: &Program) -> Option<PathBuf> {
+        if program.run.contains('/') {
+            return Some(PathBuf::from(&program.run));
+        }
+        let in_path = env::var_os("PATH").filter(|_| !program.is_ours()).unwrap_or_default();
+        let folders = std::iter::once(self.0.clone()).chain(env::split_paths(&in_path));
+        folders.map(|folder| folder.join(&program.run)).find(|path| is_executable(path))
     }
 
     /// Starts a program in a domain of this machine. Every line it prints goes to `lines`.
@@ -96,7 +107,9 @@ impl Executables {
         range: &str,
         lines: LineSink,
     ) -> Result<Child> {
-        let mut command = Command::new(self.path(program));
+        let path = self.path(program);
+        let path = path.ok_or_else(|| Failure::new(format!("{} is not there any more", program.run)))?;
+        let mut command = Command::new(path);
         command
             .args(&program.args)
             .env("ROS_DOMAIN_ID", domain.to_string())
@@ -105,19 +118,22 @@ impl Executables {
     }
 }
 
-/// Builds packages of the workspace this program was built in, with the same profile and into the same folder.
+fn is_executable(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+/// Builds packages of the workspace this program was built in, with the same profile and into the same folder; does
+/// nothing where this program was not built by cargo, but installed.
 fn build(folder: &Path, binaries: &BTreeSet<&str>) -> Result<()> {
-    let Some(workspace) = workspace() else { return Ok(()) };
+    let Some((target, release)) = cargo_target(folder) else { return Ok(()) };
+    let Some(workspace) = workspace(target) else { return Ok(()) };
     let list = binaries.iter().copied().collect::<Vec<_>>().join(", ");
     eprint_line(&format!("building {list} ..."));
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.arg("build").current_dir(&workspace);
-    if folder.file_name().is_some_and(|profile| profile == "release") {
+    command.arg("build").current_dir(&workspace).arg("--target-dir").arg(target);
+    if release {
         command.arg("--release");
-    }
-    if let Some(target) = folder.parent() {
-        command.arg("--target-dir").arg(target);
     }
     for binary in binaries {
         command.arg("--package").arg(format!("rosless-{binary}"));
@@ -129,13 +145,25 @@ fn build(folder: &Path, binaries: &BTreeSet<&str>) -> Result<()> {
     }
 }
 
-/// The workspace: above the working directory, or where this program was compiled.
-fn workspace() -> Option<PathBuf> {
+/// Cargo's target folder, and whether it is the release profile's part of it, if `folder` is where cargo puts programs.
+fn cargo_target(folder: &Path) -> Option<(&Path, bool)> {
+    let release = match folder.file_name()?.to_str()? {
+        "release" => true,
+        "debug" => false,
+        _ => return None,
+    };
+    let target = folder.parent()?;
+    // Cargo marks its folder with the one, and remembers its compiler in the other.
+    let is_cargos = ["CACHEDIR.TAG", ".rustc_info.json"].iter().all(|mark| target.join(mark).is_file());
+    is_cargos.then_some((target, release))
+}
+
+/// The checkout that the target folder belongs to: above it, or, where it was moved, where this program was compiled.
+fn workspace(target: &Path) -> Option<PathBuf> {
     let is_ours = |folder: &Path| {
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
         manifest.contains("[workspace]") && folder.join("bins/rosless").is_dir()
     };
-    let here = env::current_dir().unwrap_or_default();
     let compiled = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors().chain(compiled.ancestors()).find(|folder| is_ours(folder)).map(Path::to_owned)
+    target.ancestors().chain(compiled.ancestors()).find(|folder| is_ours(folder)).map(Path::to_owned)
 }
