@@ -12,7 +12,7 @@ use crate::{commands::*, demo, supervise};
 /// usage, 130 interrupted. Environment: ROS_DOMAIN_ID, ROS_AUTOMATIC_DISCOVERY_RANGE, ROS_STATIC_PEERS, ROS_DISTRO;
 /// `--ros-args …` is understood too.
 #[derive(Parser, Debug)]
-#[command(name = "rosless", version, propagate_version = true, max_term_width = 110)]
+#[command(name = "rosless", version, propagate_version = true, max_term_width = 110, infer_long_args = true)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -33,7 +33,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "ID", value_parser = clap::value_parser!(u16).range(0..=232))]
     pub(crate) domain: Option<u16>,
     /// Look at the graph for exactly this long; otherwise until nothing new has appeared for 1.5 s
-    #[arg(long, global = true, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) spin_time: Option<Duration>,
     /// Accepted because ros2 has it; there is no daemon
     #[arg(long, global = true, hide = true)]
@@ -64,6 +64,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Interface(interface::Command),
     /// Check this machine and the graph, and say what to do
+    #[command(alias = "wtf")]
     Doctor(doctor::Doctor),
     /// See everything work: all daemons, one story, under a minute
     Demo(demo::Demo),
@@ -71,10 +72,21 @@ pub(crate) enum Command {
     Up(supervise::Up),
     /// End what `rosless up` started
     Down(supervise::Down),
+    /// Accepted because ros2 has it
+    #[command(subcommand, hide = true)]
+    Daemon(Daemon),
     /// Print a shell completion script
     Completions(generate::Completions),
     /// Write the manual pages
     Man(generate::Man),
+}
+
+/// What `ros2 daemon` can do; there is nothing to do it with.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Daemon {
+    Status,
+    Start,
+    Stop,
 }
 
 /// Seconds with a fraction; not negative.
@@ -82,7 +94,7 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     text.parse::<f64>()
         .ok()
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .ok_or_else(|| "expected seconds, such as 2 or 0.5".to_owned())
+        .ok_or_else(|| "expected seconds from 0 on, such as 2 or 0.5".to_owned())
 }
 
 /// A rate in hertz, as the period it means.

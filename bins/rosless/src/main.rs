@@ -1,5 +1,7 @@
 //! `rosless`: the front door. What people use ros2cli for, without ROS, and one command that starts it all.
 #![forbid(unsafe_code)]
+// They panic when the reader has left; `out!` and `err!` do not.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod cli;
 mod commands;
@@ -21,6 +23,7 @@ use rosless_schema::Registry;
 use crate::{
     cli::{Cli, Command, Global},
     failure::Result,
+    output::out,
     session::Session,
 };
 
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
     }
     let environment = Environment { settings, global };
     match run(command, &environment) {
+        Ok(()) if output::failed() => ExitCode::FAILURE,
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
@@ -76,6 +80,10 @@ fn run(command: Command, environment: &Environment) -> Result<()> {
         Command::Demo(command) => command.run(environment),
         Command::Up(command) => command.run(environment),
         Command::Down(command) => command.run(environment),
+        Command::Daemon(_) => {
+            out!("There is no daemon: every command looks at the graph itself");
+            Ok(())
+        }
         Command::Completions(command) => command.run(),
         Command::Man(command) => command.run(),
     }

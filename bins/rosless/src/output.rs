@@ -1,10 +1,12 @@
-//! Standard output that survives `| head`.
+//! Standard output that survives `| head` and tells of a full disk; standard error that survives anything.
 
 use std::{
     fmt::Arguments,
-    io::{self, Write},
+    io::{self, ErrorKind, Write},
     sync::atomic::{AtomicBool, Ordering},
 };
+
+use rosless_graph::console::eprint_line;
 
 /// `println!` that does not panic when the reader has left.
 macro_rules! out {
@@ -13,18 +15,32 @@ macro_rules! out {
 }
 pub(crate) use out;
 
-static CLOSED: AtomicBool = AtomicBool::new(false);
+/// `eprintln!` that does not panic.
+macro_rules! err {
+    ($($arg:tt)*) => { rosless_graph::console::eprint_line(&format!($($arg)*)) };
+}
+pub(crate) use err;
 
-/// Whether nobody reads any more: time to leave.
+static CLOSED: AtomicBool = AtomicBool::new(false);
+static FAILED: AtomicBool = AtomicBool::new(false);
+
+/// Whether nothing can be printed any more: time to leave.
 pub(crate) fn closed() -> bool {
     CLOSED.load(Ordering::Relaxed)
+}
+
+/// Whether something was lost that somebody wanted to have; a reader that left wanted no more.
+pub(crate) fn failed() -> bool {
+    FAILED.load(Ordering::Relaxed)
 }
 
 /// Writes text as it is.
 pub(crate) fn text(text: Arguments<'_>) {
     let mut stdout = io::stdout().lock();
-    if stdout.write_fmt(text).and_then(|()| stdout.flush()).is_err() {
-        CLOSED.store(true, Ordering::Relaxed);
+    let Err(error) = stdout.write_fmt(text).and_then(|()| stdout.flush()) else { return };
+    CLOSED.store(true, Ordering::Relaxed);
+    if error.kind() != ErrorKind::BrokenPipe && !FAILED.swap(true, Ordering::Relaxed) {
+        eprint_line(&format!("cannot write to standard output: {error}"));
     }
 }
 

@@ -82,8 +82,9 @@ pub(crate) struct QosArgs {
     #[arg(long, value_name = "LIVELINESS")]
     qos_liveliness: Option<LivelinessName>,
     /// Seconds between assertions of liveliness
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    qos_liveliness_lease_duration: Option<Duration>,
+    #[arg(long, alias = "qos-liveliness-lease-duration", value_name = "SECONDS", value_parser = seconds)]
+    #[arg(allow_negative_numbers = true)]
+    qos_liveliness_lease_duration_seconds: Option<Duration>,
 }
 
 impl QosArgs {
@@ -122,8 +123,8 @@ impl QosArgs {
             Some(LivelinessName::ManualByTopic) => qos.liveliness = Liveliness::ManualByTopic,
             _ => {}
         }
-        if self.qos_liveliness_lease_duration.is_some() {
-            qos.liveliness_lease = self.qos_liveliness_lease_duration;
+        if self.qos_liveliness_lease_duration_seconds.is_some() {
+            qos.liveliness_lease = self.qos_liveliness_lease_duration_seconds;
         }
         qos
     }

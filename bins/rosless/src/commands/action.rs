@@ -23,7 +23,7 @@ use crate::{
     Environment,
     cli::seconds,
     failure::{Failure, Result},
-    output::{self, out},
+    output::{self, err, out},
     session::{Session, absolute},
     types,
 };
@@ -49,6 +49,15 @@ pub(crate) enum Command {
         #[arg(short, long)]
         count: bool,
     },
+    /// Print an action's type
+    Type { action_name: String },
+    /// List the actions of a type
+    Find {
+        action_type: String,
+        /// Print only how many there are
+        #[arg(short, long)]
+        count_actions: bool,
+    },
     /// Send a goal and wait for its result; Ctrl-C cancels the goal
     #[command(name = "send_goal", visible_alias = "send")]
     SendGoal(SendGoal),
@@ -65,7 +74,7 @@ pub(crate) struct SendGoal {
     #[arg(short, long)]
     feedback: bool,
     /// Give up, and cancel the goal, after this long; exit code 1
-    #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(short, long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     timeout: Option<Duration>,
 }
 
@@ -84,6 +93,22 @@ impl Command {
             Self::Info { action_name, show_types, count } => {
                 let graph = session.whole_graph()?;
                 info(environment, &graph, &absolute(&action_name), show_types, count)
+            }
+            Self::Type { action_name } => {
+                let action = absolute(&action_name);
+                let graph = session.discover(|graph| graph.actions().contains_key(&action))?;
+                let types = graph.actions().remove(&action).ok_or_else(|| unknown(&graph, &action))?;
+                match environment.json() {
+                    true => output::json(&types),
+                    false => types.iter().for_each(|ty| out!("{ty}")),
+                }
+                Ok(())
+            }
+            Self::Find { action_type, count_actions } => {
+                let mut actions = session.whole_graph()?.actions();
+                actions.retain(|_, types| types.contains(&action_type));
+                list(environment, &actions, false, count_actions);
+                Ok(())
             }
             Self::SendGoal(send) => send.run(environment, &session),
         }
@@ -131,12 +156,8 @@ fn info(environment: &Environment, graph: &Graph, action: &str, types: bool, cou
 impl SendGoal {
     fn run(&self, environment: &Environment, session: &Session) -> Result<()> {
         let action = absolute(&self.action_name);
-        let offered = self.find_server(session, &action)?;
         let registry = environment.registry()?;
-        let ty = registry.full_name(&self.action_type).unwrap_or_else(|_| self.action_type.clone());
-        if !offered.contains(&ty) {
-            return Err(Failure::new(format!("{action} is a {}, not a {ty}", joined(&offered))));
-        }
+        let ty = registry.full_name(&self.action_type)?;
         let say = |text: String| {
             if !environment.json() {
                 out!("{text}")
@@ -145,6 +166,11 @@ impl SendGoal {
         let goal =
             DynamicMessage::from_yaml(&registry.message_type(&format!("{ty}_Goal"))?, &self.goal, None)
                 .map_err(|error| Failure::usage(format!("{ty}: {error}")))?;
+        say("Waiting for an action server to become available...".to_owned());
+        let offered = self.find_server(session, &action)?;
+        if !offered.contains(&ty) {
+            return Err(Failure::new(format!("{action} is a {}, not a {ty}", joined(&offered))));
+        }
         let id: [u8; 16] = uuid();
         let feedback = Rc::new(RefCell::new(Feedback { early: Some(Vec::new()), json: environment.json() }));
         if self.feedback {
@@ -167,11 +193,10 @@ impl SendGoal {
 
     fn find_server(&self, session: &Session, action: &str) -> Result<BTreeSet<String>> {
         let there = |graph: &Graph| graph.actions().contains_key(action);
-        if !there(&*session.discover(there)?) {
-            eprintln!("Waiting for an action server to become available...");
-            if !session.run_until(self.timeout.unwrap_or(ANSWER), || there(&session.graph()))? {
-                return Err(unknown(&session.graph(), action));
-            }
+        if !there(&*session.discover(there)?)
+            && !session.run_until(self.timeout.unwrap_or(ANSWER), || there(&session.graph()))?
+        {
+            return Err(unknown(&session.graph(), action));
         }
         Ok(session.graph().actions().remove(action).unwrap_or_default())
     }
@@ -293,13 +318,13 @@ fn follow_feedback(
 }
 
 fn cancel(session: &Session, action: &str, id: [u8; 16]) -> Result<()> {
-    eprintln!("Canceling goal...");
+    err!("Canceling goal...");
     let goal_info = GoalInfo { goal_id: UUID { uuid: id }, stamp: Time::default() };
     let service = format!("{action}/_action/cancel_goal");
     let response = session.call::<CancelGoal>(&service, &CancelGoalRequest { goal_info }, ANSWER)?;
     match response.goals_canceling.is_empty() {
-        true => eprintln!("Failed to cancel goal (code {})", response.return_code),
-        false => eprintln!("Goal canceled."),
+        true => err!("Failed to cancel goal (code {})", response.return_code),
+        false => err!("Goal canceled."),
     }
     Ok(())
 }

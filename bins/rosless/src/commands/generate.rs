@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use crate::{
     cli::Cli,
     failure::{Failure, Result},
-    output::out,
+    output::{self, out},
 };
 
 /// For example: `rosless completions bash > ~/.local/share/bash-completion/completions/rosless`
@@ -19,7 +19,9 @@ pub(crate) struct Completions {
 
 impl Completions {
     pub(crate) fn run(&self) -> Result<()> {
-        clap_complete::generate(self.shell, &mut Cli::command(), "rosless", &mut io::stdout());
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Cli::command(), "rosless", &mut script);
+        output::text(format_args!("{}", String::from_utf8_lossy(&script)));
         Ok(())
     }
 }
@@ -35,7 +37,10 @@ impl Man {
     pub(crate) fn run(&self) -> Result<()> {
         let failed = |error: io::Error| Failure::new(format!("cannot write the manual pages: {error}"));
         let Some(dir) = &self.dir else {
-            return clap_mangen::Man::new(Cli::command()).render(&mut io::stdout()).map_err(failed);
+            let mut page = Vec::new();
+            clap_mangen::Man::new(Cli::command()).render(&mut page).map_err(failed)?;
+            output::text(format_args!("{}", String::from_utf8_lossy(&page)));
+            return Ok(());
         };
         fs::create_dir_all(dir).map_err(failed)?;
         clap_mangen::generate_to(Cli::command(), dir).map_err(failed)?;

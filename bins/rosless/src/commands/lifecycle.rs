@@ -13,11 +13,12 @@ use rosless_wire::lifecycle_msgs::{
 };
 use serde_json::json;
 
+use super::HiddenNodes;
 use crate::{
     Environment,
     cli::seconds,
     failure::{Failure, Result},
-    output::{self, out},
+    output::{self, err, out},
     session::{Session, absolute, is_hidden},
 };
 
@@ -45,8 +46,10 @@ pub(crate) enum Command {
         /// Label or number, such as configure, activate, deactivate, cleanup, shutdown
         transition: String,
         /// Give up after this long; exit code 1
-        #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "15")]
+        #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "15", allow_negative_numbers = true)]
         timeout: Duration,
+        #[command(flatten)]
+        _hidden: HiddenNodes,
     },
     /// List the transitions a node can make now
     List {
@@ -54,6 +57,8 @@ pub(crate) enum Command {
         /// List all transitions it has
         #[arg(short, long)]
         all: bool,
+        #[command(flatten)]
+        _hidden: HiddenNodes,
     },
 }
 
@@ -86,10 +91,10 @@ impl Command {
             Self::Get { node_name: None, include_hidden_nodes } => {
                 get_all(environment, &session, include_hidden_nodes)
             }
-            Self::Set { node_name, transition, timeout } => {
+            Self::Set { node_name, transition, timeout, .. } => {
                 set(environment, &session, &node_name, &transition, timeout)
             }
-            Self::List { node_name, all } => {
+            Self::List { node_name, all, .. } => {
                 let node = find(&session, &node_name)?;
                 let service = if all { "get_transition_graph" } else { "get_available_transitions" };
                 let transitions = transitions(&session, &node, service)?;
@@ -147,7 +152,7 @@ fn get_all(environment: &Environment, session: &Session, include_hidden: bool) -
         match session.call::<GetState>(&format!("{node}/get_state"), &GetStateRequest {}, ANSWER) {
             Ok(response) => states.push((node, response.current_state)),
             Err(failure) if failure.code == 130 => return Err(failure),
-            Err(failure) => eprintln!("{node}: {}", failure.message),
+            Err(failure) => err!("{node}: {}", failure.message),
         }
     }
     if environment.json() {

@@ -12,9 +12,17 @@ pub(crate) mod topic;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use clap::Args;
 use serde_json::{Value, json};
 
 use crate::{Environment, output, output::out};
+
+/// Accepted because ros2 has it: a node that is named is found, hidden or not.
+#[derive(Args, Debug)]
+pub(crate) struct HiddenNodes {
+    #[arg(long, hide = true)]
+    include_hidden_nodes: bool,
+}
 
 /// Names with their types: topics, services or actions.
 type Named = BTreeMap<String, BTreeSet<String>>;

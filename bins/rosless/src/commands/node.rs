@@ -13,7 +13,7 @@ use super::{Named, joined};
 use crate::{
     Environment,
     failure::Result,
-    output::{self, out},
+    output::{self, err, out},
     session::is_hidden,
 };
 
@@ -47,7 +47,7 @@ impl Command {
                 let nodes: Vec<_> = graph.nodes().iter().map(ToString::to_string).collect();
                 let nodes: Vec<_> = nodes.into_iter().filter(|name| all || !is_hidden(name)).collect();
                 if nodes.windows(2).any(|pair| pair[0] == pair[1]) {
-                    eprintln!(
+                    err!(
                         "WARNING: Be aware that there are nodes in the graph that share an exact name, \
                          which can have unintended side effects."
                     );
@@ -61,7 +61,15 @@ impl Command {
             }
             Self::Info { node_name, include_hidden } => {
                 let name = session.find_node(&node_name)?;
-                info(environment, &*session.whole_graph()?, &name, include_hidden);
+                let graph = session.whole_graph()?;
+                let count = graph.nodes().iter().filter(|node| node.to_string() == name).count();
+                if count > 1 {
+                    err!(
+                        "There are {count} nodes in the graph with the exact name \"{name}\". \
+                         You are seeing what they have together."
+                    );
+                }
+                info(environment, &graph, &name, include_hidden);
                 Ok(())
             }
         }

@@ -1,7 +1,7 @@
 //! `rosless param`.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
     time::Duration,
@@ -13,6 +13,7 @@ use rosless_graph::{
     config::{ParameterOverrides, parse_value},
     parameters::{ParameterType, ParameterValue},
 };
+use rosless_schema::{Value, python, yaml_float, yaml_text};
 use rosless_wire::rcl_interfaces::{
     msg::{Parameter, ParameterDescriptor},
     srv::{
@@ -21,11 +22,13 @@ use rosless_wire::rcl_interfaces::{
     },
 };
 use serde_json::json;
+use serde_yaml_ng::Value as Yaml;
 
+use super::HiddenNodes;
 use crate::{
     Environment,
     failure::{Failure, Result},
-    output::{self, out},
+    output::{self, err, out},
     session::{Session, is_hidden},
 };
 
@@ -51,6 +54,8 @@ pub(crate) enum Command {
         /// Print the value only
         #[arg(long)]
         hide_type: bool,
+        #[command(flatten)]
+        _hidden: HiddenNodes,
     },
     /// Set a parameter
     Set {
@@ -59,23 +64,41 @@ pub(crate) enum Command {
         /// As YAML: true, 1, 1.0, text, [1, 2]
         #[arg(allow_hyphen_values = true)]
         value: String,
+        #[command(flatten)]
+        _hidden: HiddenNodes,
     },
     /// Print what parameters are for and what they may be
     Describe {
         node_name: String,
         #[arg(required = true)]
         parameter_names: Vec<String>,
+        #[command(flatten)]
+        _hidden: HiddenNodes,
     },
     /// Print all parameters of a node as a parameter file
-    Dump { node_name: String },
+    Dump {
+        node_name: String,
+        #[command(flatten)]
+        _hidden: HiddenNodes,
+    },
     /// Set the parameters that a parameter file has for a node
     Load {
         node_name: String,
         /// As `param dump` writes it and `--params-file` reads it
         parameter_file: PathBuf,
+        /// Leave out what the file has for nodes named by a pattern, such as `/**`
+        #[arg(long)]
+        no_use_wildcard: bool,
+        #[command(flatten)]
+        _hidden: HiddenNodes,
     },
     /// Take a parameter away that the node did not declare with a fixed type
-    Delete { node_name: String, parameter_name: String },
+    Delete {
+        node_name: String,
+        parameter_name: String,
+        #[command(flatten)]
+        _hidden: HiddenNodes,
+    },
 }
 
 const ANSWER: Duration = Duration::from_secs(5);
@@ -91,27 +114,21 @@ impl Command {
                 };
                 list(environment, &session, &nodes, node_name.is_none(), param_prefixes, param_type)
             }
-            Self::Get { node_name, parameter_name, hide_type } => {
+            Self::Get { node_name, parameter_name, hide_type, .. } => {
                 let node = find(&session, &node_name)?;
                 let value = get(&session, &node, vec![parameter_name.clone()])?.pop().unwrap_or_default();
                 if value == ParameterValue::NotSet {
                     let known = names(&session, &node, Vec::new())?;
-                    let known = known.iter().map(String::as_str);
-                    return Err(match Failure::unknown("parameter", &parameter_name, known) {
-                        near if near.message.contains("did you mean") => near,
-                        _ => Failure::new(format!(
-                            "Parameter '{parameter_name}' is not set; `rosless param list {node}` lists what is"
-                        )),
-                    });
+                    return Err(unknown(&node, &parameter_name, &known));
                 }
                 match (environment.json(), hide_type) {
                     (true, _) => output::json(&value_json(&value)),
-                    (_, true) => out!("{}", python(&value)),
-                    _ => out!("{} {}", label(&value), python(&value)),
+                    (_, true) => out!("{}", shown(&value)),
+                    _ => out!("{} {}", label(&value), shown(&value)),
                 }
                 Ok(())
             }
-            Self::Set { node_name, parameter_name, value } => {
+            Self::Set { node_name, parameter_name, value, .. } => {
                 let value = parse_value(&value).unwrap_or(ParameterValue::String(value));
                 let node = find(&session, &node_name)?;
                 let reason = set(&session, &node, &parameter_name, value.clone())?
@@ -124,11 +141,11 @@ impl Command {
                 }
                 Ok(())
             }
-            Self::Load { node_name, parameter_file } => {
+            Self::Load { node_name, parameter_file, no_use_wildcard, .. } => {
                 let node = find(&session, &node_name)?;
-                load(environment, &session, &node, &parameter_file)
+                load(environment, &session, &node, &parameter_file, no_use_wildcard)
             }
-            Self::Delete { node_name, parameter_name } => {
+            Self::Delete { node_name, parameter_name, .. } => {
                 let node = find(&session, &node_name)?;
                 // Setting to "not set" is how ROS deletes.
                 set(&session, &node, &parameter_name, ParameterValue::NotSet)?
@@ -139,11 +156,11 @@ impl Command {
                 }
                 Ok(())
             }
-            Self::Describe { node_name, parameter_names } => {
+            Self::Describe { node_name, parameter_names, .. } => {
                 let node = find(&session, &node_name)?;
                 describe(environment, &session, &node, parameter_names)
             }
-            Self::Dump { node_name } => {
+            Self::Dump { node_name, .. } => {
                 let node = find(&session, &node_name)?;
                 dump(environment, &session, &node)
             }
@@ -180,6 +197,16 @@ fn names(session: &Session, node: &str, prefixes: Vec<String>) -> Result<Vec<Str
     Ok(names)
 }
 
+/// What to say of a parameter that a node does not have.
+fn unknown(node: &str, name: &str, known: &[String]) -> Failure {
+    match Failure::unknown("parameter", name, known.iter().map(String::as_str)) {
+        near if near.message.contains("did you mean") => near,
+        _ => {
+            Failure::new(format!("Parameter '{name}' is not set; `rosless param list {node}` lists what is"))
+        }
+    }
+}
+
 fn get(session: &Session, node: &str, names: Vec<String>) -> Result<Vec<ParameterValue>> {
     let service = format!("{node}/get_parameters");
     let response = session.call::<GetParameters>(&service, &GetParametersRequest { names }, ANSWER)?;
@@ -198,7 +225,7 @@ fn list(
     for node in nodes {
         let names = match names(session, node, prefixes.clone()) {
             Err(failure) if with_node && failure.code != 130 => {
-                eprintln!("{node}: {}", failure.message);
+                err!("{node}: {}", failure.message);
                 continue;
             }
             names => names?,
@@ -227,7 +254,7 @@ fn list(
 fn describe(environment: &Environment, session: &Session, node: &str, names: Vec<String>) -> Result<()> {
     let known = self::names(session, node, Vec::new())?;
     if let Some(missing) = names.iter().find(|name| !known.contains(name)) {
-        return Err(Failure::unknown("parameter", missing, known.iter().map(String::as_str)));
+        return Err(unknown(node, missing, &known));
     }
     let service = format!("{node}/describe_parameters");
     let response =
@@ -263,8 +290,8 @@ fn describe_one(descriptor: &ParameterDescriptor) {
         range(r.from_value.to_string(), r.to_value.to_string(), step);
     }
     for r in descriptor.floating_point_range.iter() {
-        let step = (r.step != 0.0).then(|| format!("{:?}", r.step));
-        range(format!("{:?}", r.from_value), format!("{:?}", r.to_value), step);
+        let step = (r.step != 0.0).then(|| python::float(r.step));
+        range(python::float(r.from_value), python::float(r.to_value), step);
     }
     if !descriptor.additional_constraints.is_empty() {
         out!("    Additional constraints: {}", descriptor.additional_constraints);
@@ -287,12 +314,23 @@ fn set(
 }
 
 /// Sets what a file has for a node, one parameter after the other: what one refuses does not keep the others.
-fn load(environment: &Environment, session: &Session, node: &str, path: &Path) -> Result<()> {
+fn load(
+    environment: &Environment,
+    session: &Session,
+    node: &str,
+    path: &Path,
+    no_wildcard: bool,
+) -> Result<()> {
     let wrong = |error: &dyn std::fmt::Display| Failure::usage(format!("{}: {error}", path.display()));
     let text = fs::read_to_string(path).map_err(|error| wrong(&error))?;
     let mut overrides = ParameterOverrides::default();
     overrides.add_file(&text).map_err(|error| wrong(&error))?;
-    let values = overrides.for_node(node);
+    let mut values = overrides.for_node(node);
+    if no_wildcard {
+        let document = serde_yaml_ng::from_str(&text).map_err(|error| wrong(&error))?;
+        let named = named_parameters(&document, node.trim_start_matches('/'));
+        values.retain(|name, _| named.contains(name));
+    }
     if values.is_empty() {
         return Err(wrong(&format!("there is nothing for {node} in it")));
     }
@@ -302,7 +340,7 @@ fn load(environment: &Environment, session: &Session, node: &str, path: &Path) -
         if !environment.json() {
             match &answer {
                 Ok(reason) => out!("Set parameter {name} successful{reason}"),
-                Err(reason) => eprintln!("Set parameter {name} failed{reason}"),
+                Err(reason) => err!("Set parameter {name} failed{reason}"),
             }
         }
         answers.push(json!({"parameter": name, "value": value_json(&value), "successful": answer.is_ok(),
@@ -317,18 +355,42 @@ fn load(environment: &Environment, session: &Session, node: &str, path: &Path) -
     }
 }
 
+/// The parameters that a file has below exactly this name, which may be split between nested keys.
+fn named_parameters(document: &Yaml, node: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (key, below) in document.as_mapping().into_iter().flatten() {
+        let key = key.as_str().unwrap_or_default().trim_matches('/');
+        match node.strip_prefix(key) {
+            Some("") => flatten(&below["ros__parameters"], "", &mut found),
+            Some(rest) if rest.starts_with('/') => found.extend(named_parameters(below, &rest[1..])),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn flatten(parameters: &Yaml, prefix: &str, found: &mut BTreeSet<String>) {
+    for (name, value) in parameters.as_mapping().into_iter().flatten() {
+        let name = format!("{prefix}{}", name.as_str().unwrap_or_default());
+        match value.is_mapping() {
+            true => flatten(value, &format!("{name}."), found),
+            false => drop(found.insert(name)),
+        }
+    }
+}
+
 /// Parameters as a file that `--params-file` reads.
 fn dump(environment: &Environment, session: &Session, node: &str) -> Result<()> {
     let names = names(session, node, Vec::new())?;
     let values = get(session, node, names.clone())?;
     let mut tree = Tree::default();
-    for (name, value) in names.iter().zip(&values) {
-        tree.insert(name, value_json(value));
+    for (name, value) in names.iter().zip(values) {
+        tree.insert(name, value);
     }
-    let document = json!({node: {"ros__parameters": tree.into_json()}});
     match environment.json() {
-        true => output::json(&document),
-        false => output::text(format_args!("{}", serde_yaml_ng::to_string(&document).unwrap_or_default())),
+        true => output::json(&json!({node: {"ros__parameters": tree.json()}})),
+        false if tree.0.is_empty() => out!("{}:\n  ros__parameters: {{}}\n", yaml_text(node, 0)),
+        false => out!("{}:\n  ros__parameters:\n{}", yaml_text(node, 0), tree.yaml(4)),
     }
     Ok(())
 }
@@ -338,12 +400,12 @@ fn dump(environment: &Environment, session: &Session, node: &str) -> Result<()> 
 struct Tree(BTreeMap<String, Branch>);
 
 enum Branch {
-    Leaf(serde_json::Value),
+    Leaf(ParameterValue),
     Tree(Tree),
 }
 
 impl Tree {
-    fn insert(&mut self, name: &str, value: serde_json::Value) {
+    fn insert(&mut self, name: &str, value: ParameterValue) {
         match name.split_once('.') {
             // A name that is also a prefix of others cannot be nested; dots are fine in a key.
             Some((first, rest)) if !matches!(self.0.get(first), Some(Branch::Leaf(_))) => {
@@ -358,12 +420,58 @@ impl Tree {
         }
     }
 
-    fn into_json(self) -> serde_json::Value {
-        let entries = self.0.into_iter().map(|(name, branch)| match branch {
-            Branch::Leaf(value) => (name, value),
-            Branch::Tree(tree) => (name, tree.into_json()),
+    fn json(&self) -> serde_json::Value {
+        let entries = self.0.iter().map(|(name, branch)| match branch {
+            Branch::Leaf(value) => (name.clone(), value_json(value)),
+            Branch::Tree(tree) => (name.clone(), tree.json()),
         });
         serde_json::Value::Object(entries.collect())
+    }
+
+    /// As PyYAML writes it.
+    fn yaml(&self, indent: usize) -> String {
+        let mut text = String::new();
+        for (name, branch) in &self.0 {
+            text.push_str(&format!("{:indent$}{}:", "", yaml_text(name, indent)));
+            match branch {
+                Branch::Tree(tree) => text.push_str(&format!("\n{}", tree.yaml(indent + 2))),
+                Branch::Leaf(value) => match yaml(value, indent + 2) {
+                    Lines::One(value) => text.push_str(&format!(" {value}\n")),
+                    Lines::Many(items) => {
+                        let lines = items.iter().map(|item| format!("{:indent$}- {item}\n", ""));
+                        text.push_str(&format!("\n{}", lines.collect::<String>()));
+                    }
+                },
+            }
+        }
+        text
+    }
+}
+
+enum Lines {
+    One(String),
+    Many(Vec<String>),
+}
+
+/// A parameter in YAML; text that goes over several lines continues at this indent.
+fn yaml(value: &ParameterValue, indent: usize) -> Lines {
+    fn all<T>(values: &[T], one: impl Fn(&T) -> String) -> Lines {
+        match values {
+            [] => Lines::One("[]".to_owned()),
+            values => Lines::Many(values.iter().map(one).collect()),
+        }
+    }
+    match value {
+        ParameterValue::NotSet => Lines::One("null".to_owned()),
+        ParameterValue::Bool(value) => Lines::One(value.to_string()),
+        ParameterValue::Integer(value) => Lines::One(value.to_string()),
+        ParameterValue::Double(value) => Lines::One(yaml_float(*value)),
+        ParameterValue::String(value) => Lines::One(yaml_text(value, indent)),
+        ParameterValue::ByteArray(values) => all(values, u8::to_string),
+        ParameterValue::BoolArray(values) => all(values, bool::to_string),
+        ParameterValue::IntegerArray(values) => all(values, i64::to_string),
+        ParameterValue::DoubleArray(values) => all(values, |value| yaml_float(*value)),
+        ParameterValue::StringArray(values) => all(values, |value| yaml_text(value, indent)),
     }
 }
 
@@ -419,33 +527,39 @@ fn value_json(value: &ParameterValue) -> serde_json::Value {
         ParameterValue::NotSet => serde_json::Value::Null,
         ParameterValue::Bool(value) => json!(value),
         ParameterValue::Integer(value) => json!(value),
-        ParameterValue::Double(value) => json!(value),
+        ParameterValue::Double(value) => json!(Value::F64(*value)),
         ParameterValue::String(value) => json!(value),
         ParameterValue::ByteArray(values) => json!(values),
         ParameterValue::BoolArray(values) => json!(values),
         ParameterValue::IntegerArray(values) => json!(values),
-        ParameterValue::DoubleArray(values) => json!(values),
+        ParameterValue::DoubleArray(values) => values.iter().map(|value| json!(Value::F64(*value))).collect(),
         ParameterValue::StringArray(values) => json!(values),
     }
 }
 
 /// The value as Python prints it.
-fn python(value: &ParameterValue) -> String {
+fn shown(value: &ParameterValue) -> String {
     fn all<T>(values: &[T], one: impl Fn(&T) -> String) -> String {
         format!("[{}]", values.iter().map(one).collect::<Vec<_>>().join(", "))
+    }
+    fn array<T>(code: char, values: &[T], one: impl Fn(&T) -> String) -> String {
+        match values {
+            [] => format!("array('{code}')"),
+            values => format!("array('{code}', {})", all(values, one)),
+        }
     }
     let boolean = |value: &bool| if *value { "True".to_owned() } else { "False".to_owned() };
     match value {
         ParameterValue::NotSet => String::new(),
         ParameterValue::Bool(value) => boolean(value),
         ParameterValue::Integer(value) => value.to_string(),
-        ParameterValue::Double(value) => format!("{value:?}"),
+        ParameterValue::Double(value) => python::float(*value),
         ParameterValue::String(value) => value.clone(),
-        ParameterValue::ByteArray(values) => all(values, |byte| format!("b'\\x{byte:02x}'")),
+        ParameterValue::ByteArray(values) => all(values, |byte| python::bytes(&[*byte])),
         ParameterValue::BoolArray(values) => all(values, boolean),
-        ParameterValue::IntegerArray(values) => format!("array('q', {})", all(values, i64::to_string)),
-        ParameterValue::DoubleArray(values) => format!("array('d', {})", all(values, |v| format!("{v:?}"))),
-        ParameterValue::StringArray(values) => all(values, |text| format!("'{text}'")),
+        ParameterValue::IntegerArray(values) => array('q', values, i64::to_string),
+        ParameterValue::DoubleArray(values) => array('d', values, |value| python::float(*value)),
+        ParameterValue::StringArray(values) => all(values, |text| python::string(text)),
     }
 }
 
@@ -457,16 +571,58 @@ mod tests {
     fn dots_nest_unless_the_prefix_is_a_parameter_itself() {
         let mut tree = Tree::default();
         for name in ["a", "a.b", "c.d.e", "c.d.f"] {
-            tree.insert(name, json!(1));
+            tree.insert(name, ParameterValue::Integer(1));
         }
-        assert_eq!(tree.into_json(), json!({"a": 1, "a.b": 1, "c": {"d": {"e": 1, "f": 1}}}));
+        assert_eq!(tree.json(), json!({"a": 1, "a.b": 1, "c": {"d": {"e": 1, "f": 1}}}));
+        assert_eq!(tree.yaml(0), "a: 1\na.b: 1\nc:\n  d:\n    e: 1\n    f: 1\n");
     }
 
     #[test]
     fn values_print_as_ros2_prints_them() {
-        assert_eq!(python(&ParameterValue::Bool(false)), "False");
-        assert_eq!(python(&ParameterValue::Double(1.0)), "1.0");
-        assert_eq!(python(&ParameterValue::IntegerArray(vec![1, -2])), "array('q', [1, -2])");
-        assert_eq!(python(&ParameterValue::StringArray(vec!["a".into()])), "['a']");
+        use ParameterValue as V;
+        let table = [
+            (V::Bool(false), "False"),
+            (V::Double(1.0), "1.0"),
+            (V::Double(1e-7), "1e-07"),
+            (V::Double(f64::NEG_INFINITY), "-inf"),
+            (V::DoubleArray(vec![f64::NAN, 1e16]), "array('d', [nan, 1e+16])"),
+            (V::IntegerArray(vec![1, -2]), "array('q', [1, -2])"),
+            (V::IntegerArray(vec![]), "array('q')"),
+            (V::StringArray(vec!["a".into(), "it's".into(), "\n".into()]), r#"['a', "it's", '\n']"#),
+            (V::ByteArray(vec![65, 0]), r"[b'A', b'\x00']"),
+        ];
+        for (value, expected) in table {
+            assert_eq!(shown(&value), expected);
+        }
+    }
+
+    #[test]
+    fn a_dump_is_what_pyyaml_writes_and_json_has_words_for_what_is_no_number() {
+        use ParameterValue as V;
+        let mut tree = Tree::default();
+        for (name, value) in [
+            ("big", V::Double(f64::INFINITY)),
+            ("list", V::DoubleArray(vec![1e-7, f64::NAN, f64::NEG_INFINITY])),
+            ("none", V::StringArray(vec![])),
+            ("text", V::String("yes".into())),
+            ("words", V::StringArray(vec!["1.0".into(), "a: b".into()])),
+        ] {
+            tree.insert(name, value);
+        }
+        assert_eq!(
+            tree.yaml(2),
+            "  big: .inf\n  list:\n  - 1.0e-07\n  - .nan\n  - -.inf\n  none: []\n  text: 'yes'\n  words:\n  \
+             - '1.0'\n  - 'a: b'\n"
+        );
+        assert_eq!(tree.json()["big"], "Infinity");
+        assert_eq!(tree.json()["list"], json!([1e-7, "NaN", "-Infinity"]));
+    }
+
+    #[test]
+    fn parameters_of_patterns_are_told_from_those_of_a_name() {
+        let file = "{/**: {ros__parameters: {a: 1}}, /ns/n: {ros__parameters: {b: {c: 2}}}, ns: {n: {ros__parameters: \
+                    {d: 3}}, '*': {ros__parameters: {e: 4}}}}";
+        let named = named_parameters(&serde_yaml_ng::from_str(file).unwrap(), "ns/n");
+        assert_eq!(named.into_iter().collect::<Vec<_>>(), ["b.c", "d"]);
     }
 }

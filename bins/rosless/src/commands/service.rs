@@ -12,7 +12,7 @@ use crate::{
     Environment,
     cli::{hertz, seconds},
     failure::{Failure, Result},
-    output::{self, out},
+    output::{self, err, out},
     session::{Session, absolute, is_hidden},
     types::{self, KnownType},
 };
@@ -57,10 +57,10 @@ pub(crate) struct Call {
     #[arg(default_value = "{}")]
     values: String,
     /// Call again and again, this often per second
-    #[arg(short, long, value_name = "HZ", value_parser = hertz)]
+    #[arg(short, long, value_name = "HZ", value_parser = hertz, allow_negative_numbers = true)]
     rate: Option<Duration>,
     /// Give up after this long; exit code 1
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "15")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "15", allow_negative_numbers = true)]
     timeout: Duration,
 }
 
@@ -132,12 +132,12 @@ pub(super) fn service_types(
     name: &str,
 ) -> Result<[KnownType; 2]> {
     let registry = environment.registry()?;
-    let name = match registry.full_name(name) {
+    let (name, unknown) = match registry.full_name(name) {
         Ok(full) if full.contains("/msg/") => {
             return Err(Failure::usage(format!("{full} is a message, not a service")));
         }
-        Ok(full) => full,
-        Err(_) => name.to_owned(),
+        Ok(full) => (full, None),
+        Err(unknown) => (name.to_owned(), Some(unknown)),
     };
     let graph = session.graph();
     let part = |part: &str| {
@@ -146,7 +146,12 @@ pub(super) fn service_types(
             graph.endpoints().filter(|e| e.ros_name() == service && e.type_name() == name).collect();
         types::resolve(&registry, session, &name, &endpoints)
     };
-    Ok([part("Request")?, part("Response")?])
+    // The user named the service's type, not that of its request.
+    let parts = part("Request").and_then(|request| Ok([request, part("Response")?]));
+    parts.map_err(|failure| match unknown {
+        Some(unknown) if failure.code != 130 => unknown.into(),
+        _ => failure,
+    })
 }
 
 impl Call {
@@ -154,18 +159,19 @@ impl Call {
         let service = absolute(&self.service_name);
         let there = |graph: &Graph| graph.services().contains_key(&service);
         if !there(&*session.discover(there)?) {
-            eprintln!("waiting for service to become available...");
+            err!("waiting for service to become available...");
             if !session.run_until(self.timeout, || there(&session.graph()))? {
                 let services = session.graph().services();
                 return Err(Failure::unknown("service", &service, services.keys().map(String::as_str)));
             }
         }
         let offered = session.graph().services().remove(&service).unwrap_or_default();
-        let [request, response] = service_types(environment, session, &service, &self.service_type)?;
-        let wanted = request.name().trim_end_matches("_Request");
-        if !offered.contains(wanted) {
+        let wanted = environment.registry()?.full_name(&self.service_type);
+        let wanted = wanted.unwrap_or_else(|_| self.service_type.clone());
+        if !offered.contains(&wanted) {
             return Err(Failure::new(format!("{service} is a {}, not a {wanted}", joined(&offered))));
         }
+        let [request, response] = service_types(environment, session, &service, &wanted)?;
         let message = DynamicMessage::from_yaml(&request.ty, &self.values, None)
             .map_err(|error| Failure::usage(format!("{}: {error}", request.name())))?;
         loop {

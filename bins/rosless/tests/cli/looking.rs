@@ -1,5 +1,7 @@
 //! Commands that only look: their output is what `ros2` prints for the same graph.
 
+use std::{io::Write as _, process::Stdio};
+
 use crate::world::World;
 use rosless_wire::{Message as _, std_msgs::msg};
 
@@ -79,10 +81,69 @@ fn details_of_a_node_and_a_topic_have_the_form_of_ros2() {
     assert!(gid.starts_with("01.12.") && gid.split('.').count() == 16, "{gid}");
     assert_eq!(
         after,
-        "QoS profile:\n  Reliability: RELIABLE\n  History (Depth): UNKNOWN\n  Durability: VOLATILE\n  \
+        "QoS profile:\n  Reliability: RELIABLE\n  History (Depth): KEEP_LAST (7)\n  Durability: VOLATILE\n  \
          Lifespan: Infinite\n  Deadline: Infinite\n  Liveliness: AUTOMATIC\n  Liveliness lease duration: Infinite\n\n\
          Subscription count: 0\n\n"
     );
+}
+
+#[test]
+fn what_ros2_accepts_is_accepted() {
+    let world = World::new();
+    let no_daemon = "There is no daemon: every command looks at the graph itself\n";
+    world.expect(&[
+        (&["action", "type", "/fibonacci"], "example_interfaces/action/Fibonacci\n"),
+        (&["action", "find", "example_interfaces/action/Fibonacci"], "/fibonacci\n"),
+        (&["action", "find", "example_interfaces/action/Fibonacci", "-c"], "1\n"),
+        (&["interface", "package", "std_srvs", "-m"], ""),
+        (
+            &["interface", "package", "std_srvs", "--only-srvs"],
+            "std_srvs/srv/Empty\nstd_srvs/srv/SetBool\nstd_srvs/srv/Trigger\n",
+        ),
+        (&["param", "get", "/talker", "rate", "--include-hidden-nodes"], "Integer value is: 10\n"),
+        (
+            &["lifecycle", "list", "/lc_talker", "--include-hidden-nodes", "--json", "--spin-time", "5"],
+            &world.rosless(&["lifecycle", "list", "/lc_talker", "--json"]).stdout,
+        ),
+        // As with argparse, the beginning of an option is enough.
+        (&["node", "list", "--count"], "2\n"),
+        (&["daemon", "status"], no_daemon),
+        (&["daemon", "stop"], no_daemon),
+    ]);
+    let lease = ["--qos-liveliness-lease-duration-seconds", "3", "--qos-liveliness", "automatic"];
+    let echo = ["topic", "echo", "/chatter", "-s", "--timeout", "0.1"];
+    let wrong = world.rosless(&[&echo[..], &lease].concat());
+    // The publisher offers an endless lease: nothing comes, but the options are known.
+    assert_eq!(wrong.code, 1, "{wrong:?}");
+    assert!(wrong.stderr.contains("--use-sim-time is ignored"), "{wrong:?}");
+    assert!(world.rosless(&["interface", "packages", "-a"]).stdout.contains("example_interfaces\n"));
+    assert!(!world.rosless(&["interface", "packages", "-a"]).stdout.contains("std_msgs\n"));
+    assert_eq!(world.rosless(&["wtf", "--report"]).code, 0);
+}
+
+#[test]
+fn a_definition_is_asked_for_through_a_pipe() {
+    let world = World::new();
+    let mut show = world.command(&["interface", "show", "-"]);
+    let show = show.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    show.stdin.as_ref().unwrap().write_all(b"std_msgs/msg/Empty\nignored\n").unwrap();
+    let run = show.wait_with_output().unwrap();
+    assert!(run.status.success(), "{run:?}");
+    assert_eq!(run.stdout, world.rosless(&["interface", "show", "std_msgs/msg/Empty"]).stdout.as_bytes());
+    let mut nothing = world.command(&["interface", "show", "-"]);
+    assert_eq!(nothing.stdin(Stdio::null()).output().unwrap().status.code(), Some(2));
+}
+
+#[test]
+fn nodes_that_share_a_name_are_warned_about() {
+    let world = World::new();
+    let _second = world.publish(&["/second", "std_msgs/msg/String", "-n", "talker"]);
+    let info = world.rosless(&["node", "info", "/talker"]);
+    assert!(
+        info.stderr.contains("There are 2 nodes in the graph with the exact name \"/talker\"."),
+        "{info:?}"
+    );
+    assert!(info.stdout.contains("/second: std_msgs/msg/String\n"), "{info:?}");
 }
 
 #[test]
@@ -131,7 +192,7 @@ fn the_doctor_finds_endpoints_that_do_not_fit() {
     assert!(healthy.stdout.contains("1 others: 1 RustDDS"), "{healthy:?}");
     let mut listener = world
         .command(&["topic", "echo", "/chatter", "--qos-durability", "transient_local"])
-        .stderr(std::process::Stdio::null())
+        .stderr(Stdio::null())
         .spawn()
         .unwrap();
     let sick = rosless_tests::eventually_some("a finding", std::time::Duration::from_secs(20), || {

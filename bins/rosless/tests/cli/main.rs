@@ -1,6 +1,8 @@
 //! The commands as people and scripts use them: real processes against nodes of this test.
 
 mod looking;
+mod output;
 mod poking;
+mod python;
 mod strangers;
 mod world;

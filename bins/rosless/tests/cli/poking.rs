@@ -5,7 +5,9 @@ use std::{
     process::Stdio,
 };
 
-use crate::world::World;
+use rosless_tests::Daemon;
+
+use crate::world::{SOON, World};
 
 #[test]
 fn messages_are_shown_as_ros2_shows_them() {
@@ -147,7 +149,7 @@ fn parameters_are_read_and_set() {
     world.expect(&[(
         &["param", "dump", "/talker"],
         "/talker:\n  ros__parameters:\n    gains:\n      p: 0.5\n    rate: 20\n    \
-         start_type_description_service: true\n    use_sim_time: false\n",
+         start_type_description_service: true\n    use_sim_time: false\n\n",
     )]);
     world.expect_failures(&[(&["param", "set", "/talker", "rate", "1000"], "Setting parameter failed")]);
 }
@@ -167,6 +169,12 @@ fn parameter_files_are_loaded() {
     std::fs::write(&path, "/**:\n  ros__parameters:\n    rate: 1000\n    gains: {p: 3.5}\n").unwrap();
     world.expect_failures(&[(&["param", "load", "/talker", file], "/talker refused 1 of 2 parameters")]);
     world.expect(&[(&["param", "get", "/talker", "gains.p"], "Double value is: 3.5\n")]);
+    let named = "/**:\n  ros__parameters:\n    rate: 40\n/talker:\n  ros__parameters:\n    gains: {p: 4.5}\n";
+    std::fs::write(&path, named).unwrap();
+    world.expect(&[(
+        &["param", "load", "/talker", file, "--no-use-wildcard"],
+        "Set parameter gains.p successful\n",
+    )]);
     let nothing = world.rosless(&["param", "load", "/talker", "/dev/null"]);
     assert_eq!(nothing.code, 2, "{nothing:?}");
     world.expect_failures(&[(&["param", "delete", "/talker", "rate"], "Deleting parameter failed")]);
@@ -180,7 +188,10 @@ fn goals_are_sent() {
     let run = world.rosless(&[&send[..], &["{order: 2}", "--feedback"]].concat());
     assert_eq!(run.code, 0, "{run:?}");
     let (before, after) = run.stdout.split_once("Goal accepted with ID: ").expect("accepted");
-    assert_eq!(before, "Sending goal:\n     order: 2\n\n");
+    assert_eq!(
+        before,
+        "Waiting for an action server to become available...\nSending goal:\n     order: 2\n\n"
+    );
     let (_, after) = after.split_once("\n\n").unwrap();
     assert_eq!(
         after.replace("Feedback:\n    sequence:\n- 0\n- 1\n- 1\n\n", ""),
@@ -190,4 +201,60 @@ fn goals_are_sent() {
     let rejected = world.rosless(&[&send[..], &["{order: -1}"]].concat());
     assert_eq!(rejected.code, 1, "{rejected:?}");
     assert!(rejected.stderr.contains("Goal was rejected."), "{rejected:?}");
+}
+
+#[test]
+fn measuring_waits_for_the_topic() {
+    let world = World::new();
+    let waiting = |verb| {
+        let measure = Daemon::spawn(world.command(&["topic", verb, "/late", "--timeout", "60"]));
+        measure.wait_for_line("WARNING: topic [/late] does not appear to be published yet", SOON);
+        measure
+    };
+    let (rate, bandwidth, delay) = (waiting("hz"), waiting("bw"), waiting("delay"));
+    assert!(!bandwidth.output().contains("Subscribed"), "{}", bandwidth.output());
+    let _late = world.publish(&["/late", "sensor_msgs/msg/Imu", "{header: auto}", "-p", "0"]);
+    rate.wait_for_line("average rate: ", SOON);
+    bandwidth.wait_for_line("Subscribed to [/late]", SOON);
+    bandwidth.wait_for_line("Message size mean: ", SOON);
+    delay.wait_for_line("average delay: ", SOON);
+    world.expect_failures(&[(&["topic", "hz", "/chater", "--timeout", "0.2"], "did you mean '/chatter'")]);
+}
+
+#[test]
+fn zero_times_is_endless_and_who_waits_for_nobody_is_not_warned() {
+    let world = World::new();
+    let endless = world.publish(&["/x", "std_msgs/msg/String", "-t", "0"]);
+    let line = endless.wait_for_line("publishing #5: ", SOON);
+    assert_eq!(line, "publishing #5: std_msgs.msg.String(data='')");
+    assert!(!endless.output().contains("WARNING"), "{}", endless.output());
+}
+
+#[test]
+fn wrong_numbers_and_types_are_named() {
+    let world = World::new();
+    let usage: [(&[&str], &str); 3] = [
+        (&["topic", "pub", "/x", "std_msgs/msg/String", "-r", "-1"], "expected a rate in hertz above 0"),
+        (&["topic", "echo", "/x", "--timeout", "-1"], "expected seconds from 0 on"),
+        (
+            &["service", "call", "/x", "std_srvs/srv/Trigger", "--timeout", "-0.5"],
+            "expected seconds from 0 on",
+        ),
+    ];
+    for (arguments, expected) in usage {
+        let run = world.rosless(arguments);
+        assert_eq!(run.code, 2, "{run:?}");
+        assert!(run.stderr.contains(expected), "{run:?}");
+    }
+    world.expect_failures(&[
+        (
+            &["service", "call", "/add_two_ints", "nope/srv/X"],
+            "/add_two_ints is a example_interfaces/srv/AddTwoInts, not a nope/srv/X",
+        ),
+        (&["action", "send_goal", "/fibonacci", "nope/action/X"], "unknown type 'nope/action/X'"),
+        (
+            &["param", "describe", "/talker", "nope"],
+            "Parameter 'nope' is not set; `rosless param list /talker` lists what is",
+        ),
+    ]);
 }

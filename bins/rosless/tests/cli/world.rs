@@ -16,7 +16,7 @@ use rosless_graph::{
     lifecycle::CallbackReturn,
     parameters::Descriptor,
 };
-use rosless_tests::DomainLease;
+use rosless_tests::{Daemon, DomainLease};
 use rosless_wire::{
     example_interfaces::{
         action::{Fibonacci, FibonacciFeedback, FibonacciResult},
@@ -24,6 +24,8 @@ use rosless_wire::{
     },
     std_msgs::msg,
 };
+
+pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 /// The nodes `/talker` and `/lc_talker` in a domain of their own, until dropped.
 pub(crate) struct World {
@@ -58,6 +60,14 @@ impl World {
             .env("ROS_DOMAIN_ID", self.domain.id().to_string())
             .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST");
         command
+    }
+
+    /// Publishes over and over with `rosless topic pub` until dropped; returns when it has begun.
+    pub(crate) fn publish(&self, arguments: &[&str]) -> Daemon {
+        let all = [&["topic", "pub", "-r", "20", "-w", "0"], arguments].concat();
+        let publisher = Daemon::spawn(self.command(&all));
+        publisher.wait_for_line("publisher: beginning loop", SOON);
+        publisher
     }
 
     /// Runs commands side by side and checks the output and exit code of each.

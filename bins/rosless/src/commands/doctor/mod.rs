@@ -16,7 +16,11 @@ use crate::{
 /// Checks interfaces, multicast, ports, clock, limits, the other participants, and the graph for endpoints that do not
 /// fit together. Exit code 1 when a check fails; warnings do not change it.
 #[derive(Args, Debug)]
-pub(crate) struct Doctor {}
+pub(crate) struct Doctor {
+    /// Accepted because ros2 has it: everything found is printed anyway
+    #[arg(short, long, hide = true)]
+    report: bool,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 enum Level {

@@ -59,6 +59,12 @@ fn in_units_of(rate: f64, bytes: f64) -> String {
 }
 
 impl Meter for Sizes {
+    fn subscribed(&self, environment: &Environment, topic: &str) {
+        if !environment.json() {
+            out!("Subscribed to [{topic}]");
+        }
+    }
+
     fn arrived(&mut self, _: &Source, sample: &Sample<Vec<u8>>) -> Result<()> {
         self.add(monotonic(), sample.message.len());
         Ok(())
@@ -85,11 +91,7 @@ impl Meter for Sizes {
 
 impl Bandwidth {
     pub(crate) fn run(self, environment: &Environment) -> Result<()> {
-        let sizes = Sizes { window: self.window, messages: VecDeque::new() };
-        if !environment.json() {
-            out!("Subscribed to [{}]", self.measurement.topic());
-        }
-        self.measurement.run(environment, sizes)
+        self.measurement.run(environment, Sizes { window: self.window, messages: VecDeque::new() })
     }
 }
 

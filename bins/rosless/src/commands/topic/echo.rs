@@ -8,15 +8,15 @@ use std::{
 
 use clap::Args;
 use rosless_graph::{Sample, SampleInfo};
-use rosless_schema::{DynamicMessage, Value, YamlStyle};
+use rosless_schema::{DynamicMessage, Value, YamlStyle, python};
 use serde_json::json;
 
-use super::Source;
+use super::{SimTime, Source};
 use crate::{
     Environment,
     cli::seconds,
     failure::{Failure, Result},
-    output::{self, out},
+    output::{self, err, out},
     qos::{self, QosArgs},
 };
 
@@ -31,7 +31,7 @@ pub(crate) struct Echo {
     #[arg(long)]
     once: bool,
     /// Give up after this long; exit code 1 if no message came
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     timeout: Option<Duration>,
     /// Print only this field, such as `header.stamp` or `position.0`
     #[arg(long, value_name = "FIELD")]
@@ -60,17 +60,21 @@ pub(crate) struct Echo {
     /// Do not report lost messages
     #[arg(long)]
     no_lost_messages: bool,
-    /// Print when and from whom each message came
-    #[arg(long)]
+    /// Print when each message was sent and came, and its number; with --json also who sent it
+    #[arg(short = 'i', long)]
     include_message_info: bool,
+    #[command(flatten)]
+    sim_time: SimTime,
 }
 
 impl Echo {
     pub(crate) fn run(self, environment: &Environment) -> Result<()> {
         let session = environment.join()?;
-        let source = Source::find(environment, &session, &self.topic_name, self.message_type.as_deref())?;
+        self.sim_time.remark();
+        let ty = self.message_type.as_deref();
+        let source = Source::find(environment, &session, &self.topic_name, ty, Duration::ZERO)?;
         let (adapted, remarks) = qos::to_hear_all(&source.publishers.iter().collect::<Vec<_>>());
-        remarks.iter().for_each(|remark| eprintln!("{remark}"));
+        remarks.iter().for_each(|remark| err!("{remark}"));
         let (once, report_losses, timeout) = (self.once, !self.no_lost_messages, self.timeout);
         let qos = self.qos.apply(adapted);
         let shown = Rc::new(Cell::new(0_u64));
@@ -88,7 +92,7 @@ impl Echo {
                     return;
                 }
                 let printed = if printer.echo.raw {
-                    printer.print_raw(&sample.message);
+                    printer.print_plain(&python::bytes(&sample.message), &sample.info);
                     Ok(())
                 } else {
                     DynamicMessage::from_payload(&ty, &sample.message)
@@ -105,7 +109,7 @@ impl Echo {
         let ended = session.run_until(timeout.unwrap_or(Duration::MAX / 4), || {
             let now_lost = subscription.counters().lost;
             if report_losses && now_lost > lost {
-                eprintln!("{} messages lost ({now_lost} in all)", now_lost - lost);
+                err!("{} messages lost ({now_lost} in all)", now_lost - lost);
             }
             lost = now_lost;
             (once && shown.get() > 0) || failure.borrow().is_some() || output::closed()
@@ -134,22 +138,29 @@ struct Printer {
 }
 
 impl Printer {
-    fn print_raw(&self, payload: &[u8]) {
-        let escaped: String = payload.iter().map(|byte| format!("\\x{byte:02x}")).collect();
-        out!("b'{escaped}'\n---");
+    /// What is no message: bytes, or a field.
+    fn print_plain(&self, text: &str, info: &SampleInfo) {
+        if self.echo.include_message_info {
+            let entries: Vec<_> =
+                info_entries(info).iter().map(|(name, value)| format!("'{name}': {value}")).collect();
+            out!("---Got new message, message info:---\n{{{}}}\n---Message data:---", entries.join(", "));
+        }
+        out!("{text}\n---");
     }
 
     fn print(&self, message: &DynamicMessage, info: &SampleInfo) -> Result<()> {
-        let field = match &self.echo.field {
+        let path = self.echo.field.as_deref();
+        let field = match path.map(|path| (path, message.get(path))) {
             None => None,
-            Some(path) => Some(message.get(path).ok_or_else(|| {
+            Some((path, None)) => {
                 let fields: Vec<_> = message.message_type().fields().iter().map(|f| f.name()).collect();
-                Failure::new(format!(
+                return Err(Failure::new(format!(
                     "Invalid field '{path}': {} has {}",
                     message.message_type().name(),
                     fields.join(", ")
-                ))
-            })?),
+                )));
+            }
+            Some((_, field)) => field,
         };
         if self.json {
             let value = field.map_or_else(|| json!(message), |value| json!(value));
@@ -159,56 +170,56 @@ impl Printer {
             }
             return Ok(());
         }
-        if self.echo.include_message_info {
-            out!("{}", info_json(info));
-        }
+        let message = match field {
+            None => message,
+            Some(Value::Message(message)) => message,
+            Some(_) => {
+                let text = path.and_then(|path| message.get_python(path));
+                self.print_plain(&text.unwrap_or_default(), info);
+                return Ok(());
+            }
+        };
         let style = YamlStyle {
             truncate: (!self.echo.full_length).then_some(self.echo.truncate_length),
             no_arrays: self.echo.no_arr,
             no_strings: self.echo.no_str,
             flow: self.echo.flow_style,
         };
-        let whole = Value::Message(message.clone());
-        match (field.unwrap_or(&whole), self.echo.csv) {
-            (value, true) => {
-                let mut cells = Vec::new();
-                flatten(value, &mut cells);
-                out!("{}", cells.join(","));
+        let mut entries = info_entries(info);
+        match (self.echo.csv, self.echo.include_message_info) {
+            (true, true) => {
+                let cells = entries.map(|(_, value)| value).join(",");
+                out!("{cells},{}", message.to_csv(style));
             }
-            (Value::Message(message), _) => out!("{}---", message.to_yaml(style)),
-            (value, _) => out!("{}\n---", plain(value)),
+            (true, false) => out!("{}", message.to_csv(style)),
+            (false, with_info) => {
+                entries.sort();
+                for (name, value) in entries.iter().filter(|_| with_info) {
+                    out!("{name}: {}", value.replace("None", "null"));
+                }
+                out!("{}{}---", if with_info { "---\n" } else { "" }, message.to_yaml(style));
+            }
         }
         Ok(())
     }
 }
 
+fn nanoseconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |duration| duration.as_nanos() as u64)
+}
+
+/// What rclpy tells of a message, in its order and as Python shows it; no middleware of ROS counts receptions.
+fn info_entries(info: &SampleInfo) -> [(&'static str, String); 4] {
+    [
+        ("source_timestamp", info.source_stamp.map_or(0, nanoseconds).to_string()),
+        ("received_timestamp", nanoseconds(info.reception_stamp).to_string()),
+        ("publication_sequence_number", info.sequence_number.to_string()),
+        ("reception_sequence_number", "None".to_owned()),
+    ]
+}
+
 fn info_json(info: &SampleInfo) -> serde_json::Value {
-    let nanoseconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
     json!({"source_timestamp": info.source_stamp.map_or(0, nanoseconds),
         "received_timestamp": nanoseconds(info.reception_stamp),
         "publication_sequence_number": info.sequence_number, "publisher": info.publisher.to_string()})
-}
-
-/// A value that is not a message, as Python's `str` shows it.
-fn plain(value: &Value) -> String {
-    match value {
-        Value::Bool(true) => "True".to_owned(),
-        Value::Bool(false) => "False".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Message(message) => {
-            message.to_yaml(YamlStyle { flow: true, ..Default::default() }).trim_end().to_owned()
-        }
-        Value::List(items) => format!("[{}]", items.iter().map(plain).collect::<Vec<_>>().join(", ")),
-        other => json!(other).to_string().replace(',', ", "),
-    }
-}
-
-/// The values in the order of the definition, without their names.
-fn flatten(value: &Value, cells: &mut Vec<String>) {
-    match value {
-        Value::Message(message) => message.fields().for_each(|(_, value)| flatten(value, cells)),
-        Value::List(items) => items.iter().for_each(|item| flatten(item, cells)),
-        Value::Bytes(bytes) => cells.extend(bytes.iter().map(u8::to_string)),
-        other => cells.push(plain(other)),
-    }
 }

@@ -23,6 +23,9 @@ pub(crate) struct Hz {
     /// Look at the last N intervals
     #[arg(short, long, value_name = "N", default_value_t = 10_000)]
     window: usize,
+    /// Accepted because ros2 has it: intervals are always those of this machine's clock
+    #[arg(long, hide = true)]
+    wall_time: bool,
 }
 
 /// The last intervals between messages, in seconds.

@@ -5,28 +5,32 @@ use std::{cell::RefCell, rc::Rc, time::Duration};
 use clap::Args;
 use rosless_graph::{Sample, monotonic};
 
-use super::Source;
+use super::{SimTime, Source};
 use crate::{
     Environment,
     cli::seconds,
     failure::{Failure, Result},
     output,
     qos::{self, QosArgs},
-    session::absolute,
 };
 
 #[derive(Args, Debug)]
 pub(super) struct Measurement {
     topic_name: String,
     /// Leave after this long; exit code 1 if there was nothing to measure
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     timeout: Option<Duration>,
     #[command(flatten)]
     qos: QosArgs,
+    #[command(flatten)]
+    sim_time: SimTime,
 }
 
 /// What is measured on a topic.
 pub(super) trait Meter: 'static {
+    /// Messages of this topic will come now.
+    fn subscribed(&self, _: &Environment, _topic: &str) {}
+
     /// A message came.
     ///
     /// # Errors
@@ -38,14 +42,12 @@ pub(super) trait Meter: 'static {
 }
 
 impl Measurement {
-    /// The topic's full name.
-    pub(super) fn topic(&self) -> String {
-        absolute(&self.topic_name)
-    }
-
     pub(super) fn run(self, environment: &Environment, meter: impl Meter) -> Result<()> {
         let session = environment.join()?;
-        let source = Source::find(environment, &session, &self.topic_name, None)?;
+        self.sim_time.remark();
+        let patience = self.timeout.unwrap_or(Duration::MAX / 4);
+        let source = Source::find(environment, &session, &self.topic_name, None, patience)?;
+        let patience = patience.saturating_sub(source.waited);
         let qos = self.qos.apply(qos::to_hear_all(&source.publishers.iter().collect::<Vec<_>>()).0);
         let topic = source.topic.clone();
         // The meter, how many messages it got, and why it can go on no more.
@@ -59,8 +61,9 @@ impl Measurement {
                 *problem = Some(failure);
             }
         })?;
+        state.borrow().0.subscribed(environment, &topic);
         let (mut next, mut printed, mut last) = (monotonic() + Duration::from_secs(1), 0, 0);
-        let ended = session.run_until(self.timeout.unwrap_or(Duration::MAX / 4), || {
+        let ended = session.run_until(patience, || {
             let (meter, count, problem) = &*state.borrow();
             if monotonic() >= next {
                 next += Duration::from_secs(1);

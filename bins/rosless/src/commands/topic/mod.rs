@@ -7,10 +7,13 @@ mod hz;
 mod measure;
 mod publish;
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
 use rosless_graph::{
     Graph,
     graph::Endpoint,
+    monotonic,
     qos::{Durability, History, Liveliness, Reliability},
 };
 use serde_json::{Value, json};
@@ -19,7 +22,7 @@ use super::{Named, joined, list};
 use crate::{
     Environment,
     failure::{Failure, Result},
-    output::{self, out},
+    output::{self, err, out},
     session::{Session, absolute, is_hidden},
     types::{self, KnownType},
 };
@@ -209,7 +212,7 @@ fn print_endpoint(graph: &Graph, endpoint: &Endpoint, kind: &str) {
 
 fn policies(endpoint: &Endpoint) -> [(&'static str, String); 7] {
     let qos = &endpoint.qos;
-    let duration = |duration: Option<std::time::Duration>| {
+    let duration = |duration: Option<Duration>| {
         duration.map_or_else(|| "Infinite".to_owned(), |d| format!("{} nanoseconds", d.as_nanos()))
     };
     let reliability = match qos.reliability {
@@ -248,28 +251,60 @@ fn endpoint_json(graph: &Graph, endpoint: &Endpoint) -> Value {
         "gid": endpoint.gid.to_string(), "qos": qos})
 }
 
+/// Accepted because ros2 has it.
+#[derive(Args, Debug)]
+struct SimTime {
+    #[arg(short = 's', long, hide = true)]
+    use_sim_time: bool,
+}
+
+impl SimTime {
+    fn remark(&self) {
+        if self.use_sim_time {
+            err!("WARNING: --use-sim-time is ignored: times are those of this machine's clock");
+        }
+    }
+}
+
 /// A topic somebody publishes, looked up for `echo` and what measures.
 struct Source {
     topic: String,
     known: KnownType,
     /// The publishers found; none yet when the user named the type.
     publishers: Vec<Endpoint>,
+    /// How long it was not there.
+    waited: Duration,
 }
 
 impl Source {
-    fn find(environment: &Environment, session: &Session, topic: &str, ty: Option<&str>) -> Result<Self> {
+    /// Looks the topic up; where its type is neither named nor known, waits for it as long as `patience`.
+    fn find(
+        environment: &Environment,
+        session: &Session,
+        topic: &str,
+        ty: Option<&str>,
+        patience: Duration,
+    ) -> Result<Self> {
         let topic = absolute(topic);
         let registry = environment.registry()?;
         let wanted = ty.map(|ty| registry.full_name(ty).unwrap_or_else(|_| ty.to_owned()));
         // With its publisher comes the publisher's node, which may have to describe the type.
-        let graph = session.discover(|graph| {
+        let complete = |graph: &Graph| {
             let publishers = graph.publishers(&topic);
             !publishers.is_empty() && publishers.iter().all(|p| graph.node_of(&p.gid).is_some())
-        })?;
-        let publishers = graph.publishers(&topic);
-        if publishers.is_empty() {
-            eprintln!("WARNING: topic [{topic}] does not appear to be published yet");
+        };
+        let mut graph = session.discover(complete)?;
+        if graph.publishers(&topic).is_empty() {
+            err!("WARNING: topic [{topic}] does not appear to be published yet");
         }
+        let begin = monotonic();
+        if wanted.is_none() && !graph.topics().contains_key(&topic) && patience > Duration::ZERO {
+            session
+                .run_until(patience, || session.graph().topics().contains_key(&topic) || output::closed())?;
+            graph = session.discover(|graph| complete(graph) || !graph.topics().contains_key(&topic))?;
+        }
+        let waited = monotonic().saturating_sub(begin);
+        let publishers = graph.publishers(&topic);
         let types = graph.topics().remove(&topic).unwrap_or_default();
         let name = match (wanted, types.len()) {
             (Some(wanted), 0) => wanted,
@@ -277,6 +312,7 @@ impl Source {
             (Some(wanted), _) => {
                 return Err(Failure::new(format!("{topic} carries {}, not {wanted}", joined(&types))));
             }
+            (None, 0) if patience > Duration::ZERO => return Err(unknown(&graph, &topic)),
             (None, 0) => {
                 let unknown = unknown(&graph, &topic);
                 return Err(Failure::new(format!(
@@ -296,6 +332,6 @@ impl Source {
         let publishers: Vec<_> = publishers.into_iter().filter(|p| p.type_name() == name).collect();
         let known = types::resolve(&registry, session, &name, &publishers)?;
         let publishers = publishers.into_iter().cloned().collect();
-        Ok(Self { topic, known, publishers })
+        Ok(Self { topic, known, publishers, waited })
     }
 }

@@ -6,12 +6,13 @@ use clap::Args;
 use rosless_graph::{Qos, RawPublisher, monotonic};
 use rosless_schema::{DynamicMessage, Stamp};
 
+use super::SimTime;
 use crate::{
     Environment,
     cli::{hertz, seconds},
     commands::joined,
     failure::{Failure, Result},
-    output::{self, out},
+    output::{self, err, out},
     qos::QosArgs,
     session::{Session, absolute},
     types::{self, KnownType},
@@ -26,7 +27,7 @@ pub(crate) struct Publish {
     #[arg(default_value = "{}")]
     values: String,
     /// How often per second
-    #[arg(short, long, value_name = "HZ", value_parser = hertz, default_value = "1")]
+    #[arg(short, long, value_name = "HZ", value_parser = hertz, default_value = "1", allow_hyphen_values = true)]
     rate: Duration,
     /// Print every Nth message; 0 for none
     #[arg(short, long, value_name = "N", default_value_t = 1)]
@@ -34,23 +35,25 @@ pub(crate) struct Publish {
     /// Publish one message and leave
     #[arg(short = '1', long, conflicts_with = "times")]
     once: bool,
-    /// Publish this many messages and leave
+    /// Publish this many messages and leave; 0 for no end
     #[arg(short, long, value_name = "N")]
     times: Option<u64>,
     /// Wait for this many subscriptions first; by default 1 with --once and --times, else 0
     #[arg(short, long, value_name = "N")]
     wait_matching_subscriptions: Option<usize>,
     /// Give up waiting for subscriptions after this long; exit code 1
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     max_wait_time_secs: Option<Duration>,
     /// Stay this long after the last message
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "0.1")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "0.1", allow_negative_numbers = true)]
     keep_alive: Duration,
     /// Name of the publishing node
     #[arg(short, long)]
     node_name: Option<String>,
     #[command(flatten)]
     qos: QosArgs,
+    #[command(flatten)]
+    sim_time: SimTime,
 }
 
 const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -59,6 +62,7 @@ const ACKNOWLEDGED: Duration = Duration::from_secs(2);
 impl Publish {
     pub(crate) fn run(self, environment: &Environment) -> Result<()> {
         let spin = environment.global.spin_time;
+        self.sim_time.remark();
         let session = Session::join(&environment.settings, spin, self.node_name.as_deref(), true)?;
         let topic = absolute(&self.topic_name);
         let known = self.resolve_type(environment, &session, &topic)?;
@@ -66,7 +70,7 @@ impl Publish {
         self.message(&known)?;
         let (ty, hash) = known.name_and_hash();
         let publisher = session.node.raw_publisher(&topic, ty, hash, self.qos.apply(Qos::default()))?;
-        let limit = if self.once { Some(1) } else { self.times };
+        let limit = if self.once { Some(1) } else { self.times.filter(|times| *times > 0) };
         self.await_subscriptions(&session, &publisher, limit)?;
         let ended = self.publish(environment, &session, &publisher, &known, limit);
         match ended {
@@ -110,7 +114,7 @@ impl Publish {
             let matched = publisher.matched();
             if matched < wanted && monotonic() >= ask {
                 ask += ASK_AGAIN;
-                eprintln!("Waiting for at least {wanted} matching subscription(s)...");
+                err!("Waiting for at least {wanted} matching subscription(s)...");
             }
             matched >= wanted
         })?;
@@ -123,8 +127,9 @@ impl Publish {
         if limit.is_some() {
             session.settle(publisher)?;
         }
-        if publisher.matched() == 0 {
-            eprintln!("WARNING: nobody subscribes to {} yet; wait for it with -w 1", publisher.topic());
+        // Who says how many to wait for knows.
+        if publisher.matched() == 0 && self.wait_matching_subscriptions.is_none() {
+            err!("WARNING: nobody subscribes to {} yet; wait for it with -w 1", publisher.topic());
         }
         Ok(())
     }
@@ -153,7 +158,7 @@ impl Publish {
                 }
             }
             if !publisher.publish(message.to_payload()) {
-                eprintln!("WARNING: message #{count} was dropped: subscriptions are too slow");
+                err!("WARNING: message #{count} was dropped: subscriptions are too slow");
             }
         }
         session.run_until(self.keep_alive, || false)?;
