@@ -55,7 +55,7 @@ fn speed() {
         (setup.planner.strategy, setup.arm.control) = (strategy, control);
         // The evaluation asks for every throw whether it can be caught; that is most of the work.
         let (throws, started) = (effort(200, 50), Instant::now());
-        let report = evaluate(&setup, throws, 1, Search::Online);
+        let report = evaluate(&setup, throws, 1, Search::Online, drop);
         let rate = f64::from(throws) / started.elapsed().as_secs_f64();
         let label = format!("throws evaluated ({strategy:?}, {control:?}: {} caught)", report.total.caught);
         println!("{label:<44} {rate:>14.0} /s");

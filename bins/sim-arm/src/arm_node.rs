@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use rosless_arm::{ArmController, ArmInput, ArmOutput, InitTime};
+use rosless_arm::{ArmController, ArmInput, ArmOutput, InitTime, LetGo};
 use rosless_graph::{Context, EventLoop, Node, Publisher, Qos, monotonic};
 use rosless_wire::{
     robot3_18c1054::{
@@ -24,8 +24,6 @@ use crate::{
 /// A hand command that leaves later than this after its instant is worth a warning.
 const LATE: Duration = Duration::from_millis(20);
 
-const TARGET: &str = "target_arm_state";
-
 pub(crate) struct ArmNode {
     node: Node,
     controller: ArmController,
@@ -43,22 +41,31 @@ impl ArmNode {
         behaviour: &BehaviourArgs,
     ) -> Result<Self> {
         let node = context.node("arm_controller")?;
-        settings::declare_arm(&node, behaviour)?;
-        let config = settings::arm(&node)?;
-        event_loop.on_parameter_change(&node, |app, _| {
-            app.with_arm(|arm| match settings::arm(&arm.node) {
+        let gains = settings::declare_arm(&node, behaviour)?;
+        let config = settings::arm(&node, &gains)?;
+        event_loop.on_parameter_change(&node, move |app, _| {
+            app.with_arm(|arm| match settings::arm(&arm.node, &gains) {
                 Ok(config) => arm.controller.configure(config, arm.now()),
                 Err(error) => log::error!(target: arm.node.logger(), "{error}"),
             });
         });
-        event_loop.subscribe::<Float32MultiArray>(&node, TARGET, Qos::default(), |app, sample| {
-            app.with_arm(|arm| arm.input(TARGET, ArmInput::Target(&sample.message.data)));
+        // In this order: of what arrives together, the topic subscribed to first is read first.
+        event_loop.subscribe::<Float32MultiArray>(
+            &node,
+            "ball_initial_state",
+            Qos::default(),
+            |app, s| {
+                app.with_arm(|arm| arm.input("ball_initial_state", ArmInput::Ball(&s.message.data)));
+            },
+        )?;
+        event_loop.subscribe::<Float32>(&node, "hand_close_reserve", Qos::default(), |app, s| {
+            app.with_arm(|arm| arm.input("hand_close_reserve", ArmInput::CloseAt(s.message.data)));
         })?;
-        event_loop.subscribe::<Float32>(&node, "hand_close_reserve", Qos::default(), |app, sample| {
-            app.with_arm(|arm| arm.input("hand_close_reserve", ArmInput::CloseAt(sample.message.data)));
+        event_loop.subscribe::<Float32MultiArray>(&node, "target_arm_state", Qos::default(), |app, s| {
+            app.with_arm(|arm| arm.input("target_arm_state", ArmInput::Target(&s.message.data)));
         })?;
-        event_loop.subscribe::<Float32MultiArray>(&node, "ang_debug", Qos::default(), |app, sample| {
-            app.with_arm(|arm| arm.input("ang_debug", ArmInput::Angles(&sample.message.data)));
+        event_loop.subscribe::<Float32MultiArray>(&node, "ang_debug", Qos::default(), |app, s| {
+            app.with_arm(|arm| arm.input("ang_debug", ArmInput::Angles(&s.message.data)));
         })?;
         event_loop.serve::<GetHandState>(&node, "get_hand_state", |app, _, responder| {
             app.with_arm(|arm| {
@@ -78,7 +85,8 @@ impl ArmNode {
             start: monotonic(),
             // Latched, so that planners and viewers started later know the posture of an arm at rest.
             state: node.publisher("arm_ang_angv", Qos::latched())?,
-            hand: node.publisher("hand_close", Qos::default())?,
+            // Likewise for the hand; a few samples, because every closing is judged, not only the last.
+            hand: node.publisher("hand_close", Qos::default().transient_local())?,
             verdicts: Verdicts::new(&node)?,
             node,
         };
@@ -108,6 +116,10 @@ impl ArmNode {
         self.carry_out(topic);
     }
 
+    fn full_name(&self, topic: &str) -> String {
+        self.node.resolve_topic(topic).unwrap_or_else(|_| topic.to_owned())
+    }
+
     fn advance(&mut self) {
         self.controller.advance(self.now());
         self.carry_out("timer");
@@ -129,17 +141,20 @@ impl ArmNode {
                     log::info!(target: logger, "hand {} at {:.3} s", if closed { "closed" } else { "opened" }, at.as_secs_f64());
                 }
                 ArmOutput::Accepted { needs } => {
-                    log::info!(target: logger, "moving to /{cause}, {needs:.3} s at the limits' fastest");
+                    let topic = self.full_name(cause);
+                    log::info!(target: logger, "moving to {topic}, {needs:.3} s at the limits' fastest");
                 }
                 ArmOutput::Refused(reason) => {
-                    log::warn!(target: logger, "/{cause} refused: {reason}");
-                    if cause == TARGET {
-                        self.verdicts.not_attempted(&reason);
-                    }
+                    log::warn!(target: logger, "{} refused: {reason}", self.full_name(cause));
                 }
-                ArmOutput::Superseded { close_at } => {
-                    let at = close_at.as_secs_f64();
-                    log::warn!(target: logger, "the catch planned for {at:.3} s is given up for a newer throw");
+                ArmOutput::LetGo { released, reason } => {
+                    match reason {
+                        LetGo::Refused(why) => {
+                            log::warn!(target: logger, "{} refused: {why}", self.full_name(cause));
+                        }
+                        LetGo::Superseded { .. } => log::warn!(target: logger, "{reason}"),
+                    }
+                    self.verdicts.not_attempted(released, &reason);
                 }
             }
         }

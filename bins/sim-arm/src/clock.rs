@@ -11,10 +11,18 @@ use crate::run::App;
 
 /// How often to ask again: the arm may have been restarted, or the wall clock set.
 const PERIOD: Duration = Duration::from_secs(1);
+/// How long one question waits: one that went to an arm just killed is never answered.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// More questions are not open at a time, however much the graph changes.
+const MOST_OPEN: usize = 4;
 
 /// Time since the Unix epoch.
 pub(crate) fn wall() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+    since_epoch(SystemTime::now())
+}
+
+pub(crate) fn since_epoch(time: SystemTime) -> Duration {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// The process's idea of the arm's clock.
@@ -27,7 +35,12 @@ pub(crate) struct SharedClock {
 impl SharedClock {
     /// Asks with `node`, at once and then again and again.
     pub(crate) fn new(event_loop: &EventLoop<App>, node: &Node) -> Result<Self> {
-        event_loop.timer(PERIOD, |app| app.clock.ask());
+        event_loop.timer(PERIOD, |app| {
+            if app.clock.client.pending() == 0 {
+                app.clock.ask();
+            }
+        });
+        // Also beside an open question: that may have gone to an arm which is no more.
         event_loop.on_graph_change(|app, _| app.clock.ask());
         let client = event_loop.client(node, "get_init_time")?;
         Ok(Self { clock: ArmClock::default(), client, node: node.clone() })
@@ -38,33 +51,34 @@ impl SharedClock {
     }
 
     fn ask(&self) {
-        if !self.client.is_ready() || self.client.pending() > 0 {
+        if !self.client.is_ready() || self.client.pending() >= MOST_OPEN {
             return;
         }
-        self.client.call(&GetInitTimeRequest::default(), PERIOD, |app, answer| {
-            if let Ok(answer) = answer
-                && app.clock.learn(&answer) == Some(ClockNews::Restarted)
-                && let Some(visualizer) = &mut app.visualizer
-            {
-                visualizer.arm_restarted();
-            }
+        self.client.call(&GetInitTimeRequest::default(), PATIENCE, |app, answer| match answer {
+            Ok(answer) => app.learn_clock(&answer),
+            Err(_) if app.clock.client.pending() == 0 => app.clock.ask(),
+            Err(_) => {}
         });
     }
+}
 
-    fn learn(&mut self, answer: &GetInitTimeResponse) -> Option<ClockNews> {
+impl App {
+    fn learn_clock(&mut self, answer: &GetInitTimeResponse) {
         let &GetInitTimeResponse { year, month, day, hour, minute, second, lower } = answer;
+        let logger = self.clock.node.logger();
         let Some(start) = (InitTime { year, month, day, hour, minute, second, lower }).start() else {
-            log::warn!(target: self.node.logger(), "get_init_time gave an impossible time, ignored");
-            return None;
+            log::warn!(target: logger, "get_init_time gave an impossible time, ignored");
+            return;
         };
-        let news = self.clock.learn(start, wall(), monotonic());
+        let news = self.clock.clock.learn(start, wall(), monotonic());
         match news {
-            ClockNews::Found => log::info!(target: self.node.logger(), "using the arm's clock"),
-            ClockNews::Restarted => {
-                log::info!(target: self.node.logger(), "the arm was restarted, using its new clock")
-            }
-            ClockNews::Same => {}
+            ClockNews::Same => return,
+            ClockNews::Found => log::info!(target: logger, "using the arm's clock"),
+            ClockNews::Restarted => log::info!(target: logger, "the arm was restarted, using its new clock"),
         }
-        Some(news)
+        if let Some(visualizer) = &mut self.visualizer {
+            let clock = self.clock.clock;
+            visualizer.clock_changed(news, &|monotonic| clock.seconds(monotonic));
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! `sim-arm evaluate`: throws in simulated time, as a table, as JSON and as a picture.
 
-use std::time::Instant;
+use std::{fmt::Write as _, fs::File, io::Write as _, path::PathBuf, time::Instant};
 
 use anyhow::{Context as _, Result};
 use rosless_arm::{
@@ -10,7 +10,7 @@ use rosless_arm::{
 };
 use serde_json::{Value, json};
 
-use crate::{EvaluateArgs, plot};
+use crate::{EvaluateArgs, output::answer, plot};
 
 pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
     let mut setup = Setup { latency: args.latency / 1e3, ..Setup::default() };
@@ -20,56 +20,69 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
     (setup.arm.robot.limits, setup.planner.robot.limits) = (limits, limits);
     let search = if args.exhaustive { Search::Exhaustive } else { Search::Online };
 
+    // Before the work, so that a wrong path does not cost minutes.
+    let open =
+        |path: &PathBuf| File::create(path).with_context(|| format!("cannot write {}", path.display()));
+    let plot = args.plot.as_ref().map(|path| Ok::<_, anyhow::Error>((path, open(path)?))).transpose()?;
+    let mut records = Vec::new();
     let started = Instant::now();
-    let report = evaluate(&setup, args.throws, args.seed, search);
+    let report = evaluate(&setup, args.throws, args.seed, search, |record| {
+        if plot.is_some() && records.len() < plot::MOST_FLIGHTS {
+            records.push(record);
+        }
+    });
     let seconds = started.elapsed().as_secs_f64();
-    if let Some(path) = &args.plot {
-        let svg = plot::svg(&setup, &report);
-        std::fs::write(path, svg).with_context(|| format!("cannot write {}", path.display()))?;
+    if let Some((path, mut file)) = plot {
+        let written = file.write_all(plot::svg(&setup, &records).as_bytes());
+        written.with_context(|| format!("cannot write {}", path.display()))?;
     }
     if args.json {
-        println!("{}", as_json(&report, args));
+        answer(&format!("{}\n", as_json(&report, args)))
     } else {
-        print_table(&report, args, seconds);
+        answer(&table(&report, args, seconds))
     }
-    Ok(())
 }
 
-fn print_table(report: &Report, args: &EvaluateArgs, seconds: f64) {
+fn table(report: &Report, args: &EvaluateArgs, seconds: f64) -> String {
     let behaviour = &args.behaviour;
-    println!(
-        "{} throws, seed {}, strategy {:?}, control {:?}, limits {} rad/s and {} rad/s²\n",
+    let mut text = format!(
+        "{} throws, seed {}, strategy {}, control {}, limits {} rad/s and {} rad/s²\n\n",
         args.throws,
         args.seed,
-        behaviour.strategy(),
-        behaviour.control(),
+        behaviour.strategy_name(),
+        behaviour.control_name(),
         args.max_velocity,
         args.max_acceleration,
     );
-    println!(
-        "{:<38} {:>7} {:>9} {:>7} {:>16}",
+    text += &format!(
+        "{:<38} {:>7} {:>9} {:>7} {:>16}\n",
         "highest point", "throws", "feasible", "caught", "of feasible"
     );
     for (region, tally) in &report.regions {
-        print_row(region.label(), tally);
+        text += &row(region.label(), tally);
     }
-    print_row("all", &report.total);
+    text += &row("all", &report.total);
     if !report.total.reasons.is_empty() {
-        println!("\nnot caught because:");
+        text += "\nnot caught because:\n";
         for (reason, count) in &report.total.reasons {
-            println!("  {count:>6}  {reason}");
+            let _ = writeln!(text, "  {count:>6}  {reason}");
         }
     }
-    println!("\nlargest error of the closing instant: {:.6} ms", report.worst_close_error * 1e3);
-    println!("{:.1} throws/s ({seconds:.2} s)", f64::from(args.throws) / seconds);
+    let _ = writeln!(
+        text,
+        "\nlargest error of the closing instant: {:.6} ms\n{:.1} throws/s ({seconds:.2} s)",
+        report.worst_close_error * 1e3,
+        f64::from(args.throws) / seconds
+    );
+    text
 }
 
-fn print_row(label: &str, tally: &Tally) {
+fn row(label: &str, tally: &Tally) -> String {
     let share = |part: u32, whole: u32| {
         if whole == 0 { "-".into() } else { format!("{:.1} %", 100.0 * f64::from(part) / f64::from(whole)) }
     };
-    println!(
-        "{label:<38} {:>7} {:>9} {:>7} {:>16}",
+    format!(
+        "{label:<38} {:>7} {:>9} {:>7} {:>16}\n",
         tally.throws,
         share(tally.feasible, tally.throws),
         share(tally.caught, tally.throws),
@@ -79,7 +92,7 @@ fn print_row(label: &str, tally: &Tally) {
             tally.caught_of_feasible,
             tally.feasible
         ),
-    );
+    )
 }
 
 fn as_json(report: &Report, args: &EvaluateArgs) -> Value {
@@ -93,12 +106,12 @@ fn as_json(report: &Report, args: &EvaluateArgs) -> Value {
         })
     };
     let regions: serde_json::Map<String, Value> =
-        report.regions.iter().map(|(region, t)| (format!("{region:?}"), tally(t))).collect();
+        report.regions.iter().map(|(region, t)| (region.name().to_owned(), tally(t))).collect();
     json!({
         "throws": args.throws,
         "seed": args.seed,
-        "strategy": format!("{:?}", args.behaviour.strategy()),
-        "control": format!("{:?}", args.behaviour.control()),
+        "strategy": args.behaviour.strategy_name(),
+        "control": args.behaviour.control_name(),
         "regions": regions,
         "total": tally(&report.total),
         "worst_close_error_s": report.worst_close_error,

@@ -4,6 +4,7 @@
 mod arm_node;
 mod clock;
 mod evaluate;
+mod output;
 mod plot;
 mod run;
 mod settings;
@@ -100,6 +101,21 @@ impl BehaviourArgs {
             (Some(ControlArg::Timed), _) | (None, StrategyArg::Best) => Control::Timed,
         }
     }
+
+    /// As options and parameters spell it.
+    fn strategy_name(&self) -> &'static str {
+        match self.strategy() {
+            Strategy::Apex => "apex",
+            Strategy::Best => "best",
+        }
+    }
+
+    fn control_name(&self) -> &'static str {
+        match self.control() {
+            Control::Pd => "pd",
+            Control::Timed => "timed",
+        }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -119,19 +135,19 @@ struct EvaluateArgs {
     #[command(flatten)]
     behaviour: BehaviourArgs,
     /// How many balls to throw
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     throws: u32,
     /// The same seed throws the same balls
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Time from a release until the arm knows of it, ms
-    #[arg(long, default_value_t = 0.0, value_parser = not_negative)]
+    #[arg(long, default_value_t = 0.0, value_parser = |text: &str| number(text, 0.0, 60_000.0))]
     latency: f64,
     /// Greatest joint speed, rad/s
-    #[arg(long, default_value_t = 10.0, value_parser = positive)]
+    #[arg(long, default_value_t = 10.0, value_parser = |text: &str| number(text, 0.01, 1000.0))]
     max_velocity: f64,
     /// Greatest joint acceleration, rad/s²
-    #[arg(long, default_value_t = 100.0, value_parser = positive)]
+    #[arg(long, default_value_t = 100.0, value_parser = |text: &str| number(text, 0.01, 1e5))]
     max_acceleration: f64,
     /// Look far more thoroughly for catches that the planner might overlook (about 0.2 s per throw)
     #[arg(long)]
@@ -144,15 +160,11 @@ struct EvaluateArgs {
     json: bool,
 }
 
-fn not_negative(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
-        _ => Err("must be a number, 0 or above".into()),
+fn number(text: &str, from: f64, to: f64) -> Result<f64, String> {
+    match text.parse() {
+        Ok(value) if (from..=to).contains(&value) => Ok(value),
+        _ => Err(format!("must be a number from {from} to {to}")),
     }
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    not_negative(text).ok().filter(|value| *value > 0.0).ok_or_else(|| "must be a number above 0".into())
 }
 
 fn main() -> ExitCode {
@@ -163,10 +175,7 @@ fn main() -> ExitCode {
             Context::new(settings).map_err(Into::into).and_then(|context| run::run(&context, args))
         }
         Command::Evaluate(args) => evaluate::run(args),
-        Command::Urdf => {
-            print!("{}", rosless_arm::model::urdf());
-            Ok(())
-        }
+        Command::Urdf => output::answer(&rosless_arm::model::urdf()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

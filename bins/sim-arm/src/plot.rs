@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use rosless_arm::{
     Ball, Joints, Vector3,
-    evaluate::{Record, Report, Setup},
+    evaluate::{Record, Setup},
 };
 
 /// Pixels per metre.
@@ -15,7 +15,7 @@ const Z: (f64, f64) = (-2.0, 0.9);
 const Y: (f64, f64) = (-0.05, 0.95);
 const X: (f64, f64) = (-0.75, 0.75);
 /// More flights than this are a grey mush.
-const MOST_FLIGHTS: usize = 80;
+pub(crate) const MOST_FLIGHTS: usize = 80;
 
 /// One of the two views: where world coordinates go on the page.
 struct View {
@@ -46,7 +46,8 @@ impl View {
     }
 }
 
-pub(crate) fn svg(setup: &Setup, report: &Report) -> String {
+/// A picture of at most [`MOST_FLIGHTS`] throws.
+pub(crate) fn svg(setup: &Setup, records: &[Record]) -> String {
     let side = View {
         title: "side view (z to the right, y up)",
         top: 60.0,
@@ -67,7 +68,7 @@ pub(crate) fn svg(setup: &Setup, report: &Report) -> String {
          font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
     );
     for view in [&side, &above] {
-        draw(&mut text, view, setup, report);
+        draw(&mut text, view, setup, records);
     }
     let legend = [
         ("#2a8a2a", "caught"),
@@ -88,7 +89,7 @@ pub(crate) fn svg(setup: &Setup, report: &Report) -> String {
     text
 }
 
-fn draw(text: &mut String, view: &View, setup: &Setup, report: &Report) {
+fn draw(text: &mut String, view: &View, setup: &Setup, records: &[Record]) {
     let (left, right) = (MARGIN, MARGIN + (Z.1 - Z.0) * SCALE);
     let id = view.top as i32;
     let _ = writeln!(
@@ -106,7 +107,7 @@ fn draw(text: &mut String, view: &View, setup: &Setup, report: &Report) {
     );
     let _ = writeln!(text, "<g clip-path=\"url(#c{id})\" fill=\"none\" stroke-linejoin=\"round\">");
     grid(text, view);
-    for record in report.records.iter().take(MOST_FLIGHTS) {
+    for record in records {
         flight(text, view, record);
     }
     let robot = &setup.arm.robot;
@@ -118,7 +119,7 @@ fn draw(text: &mut String, view: &View, setup: &Setup, report: &Report) {
         "<circle cx=\"{cx:.1}\" cy=\"{cy:.1}\" r=\"{reach:.1}\" stroke=\"#1f4fd0\" stroke-dasharray=\"5 5\"/>"
     );
     // A few postures: the arm as it stands at the first catches.
-    let caught = report.records.iter().filter(|r| r.outcome.caught()).filter_map(|r| r.plan);
+    let caught = records.iter().filter(|r| r.outcome.caught()).filter_map(|r| r.plan);
     for plan in caught.take(3) {
         let home = Joints::zeros();
         if let Ok(course) = robot.fastest_move(&plan.position, &plan.rotation, &home, &home) {

@@ -1,6 +1,6 @@
 //! The nodes' ROS parameters: declared with ranges and descriptions, read back into the settings of the engines.
 
-use std::time::Duration;
+use std::{cell::Cell, rc::Rc, time::Duration};
 
 use rosless_arm::{ArmConfig, Control, Gains, Limits, PlannerConfig, Strategy};
 use rosless_graph::{
@@ -48,26 +48,50 @@ fn limits(node: &Node) -> Result<Limits, ParameterError> {
     Ok(Limits::uniform(4.0, node.parameter(MAX_VELOCITY)?, node.parameter(MAX_ACCELERATION)?))
 }
 
-/// Declares arm_controller's parameters.
-pub(crate) fn declare_arm(node: &Node, behaviour: &BehaviourArgs) -> Result<()> {
-    let Gains { p, d, near, fast } = Gains::default();
-    let control = match behaviour.control() {
-        Control::Pd => "pd",
-        Control::Timed => "timed",
-    };
-    declare_choice(node, "control", control, &["pd", "timed"], "How the arm moves to a target")?;
-    declare(node, "p_gain", p, 0.0, 1e4, "PD control: rad/s² per rad")?;
-    declare(node, "d_gain", d, 0.0, 1e3, "PD control: rad/s² per rad/s")?;
-    declare(node, "near", near, 0.0, 100.0, "Below this sum of joint errors (rad) both gains act")?;
-    declare(node, "fast", fast, 0.0, 100.0, "Farther away and at least this fast (rad/s) neither gain acts")?;
-    declare(node, "period", 0.1, 0.001, 1.0, "Control period and period of /arm_ang_angv, s")?;
-    declare(node, "hold", 3.0, 0.1, 600.0, "How long the hand stays closed, s")?;
-    declare_limits(node)
+fn duration(name: &str, seconds: f64) -> Result<Duration, ParameterError> {
+    let refused =
+        |error| ParameterError::Refused(format!("parameter '{name}': {seconds} s is no duration: {error}"));
+    let duration = Duration::try_from_secs_f64(seconds).map_err(refused)?;
+    if duration.is_zero() {
+        return Err(ParameterError::Refused(format!("parameter '{name}': a period of 0 s")));
+    }
+    Ok(duration)
 }
 
+/// Declares arm_controller's parameters.
+pub(crate) fn declare_arm(node: &Node, behaviour: &BehaviourArgs) -> Result<CurrentGains> {
+    let Gains { p, d, near, fast } = Gains::default();
+    let control = behaviour.control_name();
+    declare_choice(node, "control", control, &["pd", "timed"], "How the arm moves to a target")?;
+    declare(node, "p_gain", p, 1.0, 1e4, "PD control: rad/s² per rad")?;
+    declare(node, "d_gain", d, 0.5, 1e3, "PD control: rad/s² per rad/s")?;
+    declare(node, "near", near, 0.01, 100.0, "Below this sum of joint errors (rad) both gains act")?;
+    declare(node, "fast", fast, 0.1, 100.0, "Farther away and at least this fast (rad/s) neither gain acts")?;
+    declare(node, "period", 0.1, 0.001, 1.0, "Control period and period of /arm_ang_angv, s")?;
+    declare(node, "hold", 3.0, 0.1, 600.0, "How long the hand stays closed, s")?;
+    declare_limits(node)?;
+    let current = CurrentGains::default();
+    let gains = current.clone();
+    node.validate_parameters(move |values| {
+        let mut wanted = gains.get();
+        for (name, value) in values {
+            match (name.as_str(), value) {
+                ("p_gain", ParameterValue::Double(p)) => wanted.p = *p,
+                ("d_gain", ParameterValue::Double(d)) => wanted.d = *d,
+                _ => {}
+            }
+        }
+        wanted.check()
+    });
+    Ok(current)
+}
+
+/// The gains in force: a new one must fit the one that stays.
+pub(crate) type CurrentGains = Rc<Cell<Gains>>;
+
 /// Reads arm_controller's parameters.
-pub(crate) fn arm(node: &Node) -> Result<ArmConfig, ParameterError> {
-    let seconds = |name| node.parameter(name).map(Duration::from_secs_f64);
+pub(crate) fn arm(node: &Node, current: &CurrentGains) -> Result<ArmConfig, ParameterError> {
+    let seconds = |name: &str| duration(name, node.parameter(name)?);
     let mut config = ArmConfig {
         control: if node.parameter::<String>("control")? == "timed" { Control::Timed } else { Control::Pd },
         gains: Gains {
@@ -81,15 +105,14 @@ pub(crate) fn arm(node: &Node) -> Result<ArmConfig, ParameterError> {
         ..ArmConfig::default()
     };
     config.robot.limits = limits(node)?;
+    config.gains.check().map_err(ParameterError::Refused)?;
+    current.set(config.gains);
     Ok(config)
 }
 
 /// Declares ball_initial_to_arm_target's parameters.
 pub(crate) fn declare_planner(node: &Node, behaviour: &BehaviourArgs) -> Result<()> {
-    let strategy = match behaviour.strategy() {
-        Strategy::Apex => "apex",
-        Strategy::Best => "best",
-    };
+    let strategy = behaviour.strategy_name();
     declare_choice(node, "strategy", strategy, &["apex", "best"], "Where to catch")?;
     declare(
         node,
@@ -123,5 +146,5 @@ pub(crate) fn declare_visualizer(node: &Node, with_tf: bool) -> Result<()> {
 /// Reads visualizer's parameters: its period and whether it publishes transforms.
 pub(crate) fn visualizer(node: &Node) -> Result<(Duration, bool), ParameterError> {
     let rate: f64 = node.parameter("rate")?;
-    Ok((Duration::from_secs_f64(1.0 / rate), node.parameter("publish_tf")?))
+    Ok((duration("rate", 1.0 / rate)?, node.parameter("publish_tf")?))
 }

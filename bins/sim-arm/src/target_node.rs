@@ -1,7 +1,7 @@
 //! The node ball_initial_to_arm_target.
 
 use anyhow::Result;
-use rosless_arm::Planner;
+use rosless_arm::{Ball, Planner};
 use rosless_graph::{Context, EventLoop, Node, Publisher, Qos};
 use rosless_wire::std_msgs::msg::{Float32, Float32MultiArray};
 
@@ -55,7 +55,7 @@ impl TargetNode {
                 if let Some(target) = &mut app.target
                     && let Err(reason) = target.planner.arm_state(&sample.message.data, now)
                 {
-                    log::warn!(target: target.node.logger(), "/arm_ang_angv ignored: {reason}");
+                    log::warn!(target: target.node.logger(), "arm_ang_angv ignored: {reason}");
                 }
             })?;
         }
@@ -76,7 +76,7 @@ impl TargetNode {
     fn throw(&mut self, ball: &[f32], now: std::time::Duration) {
         match self.planner.throw(ball, now) {
             Ok(catch) => {
-                // In this order: the arm drops the closing time when it finds the target out of reach.
+                // In this order, as the original: an arm drops the closing time when its target is out of reach.
                 self.reserve.publish(&Float32 { data: catch.close_at as f32 });
                 self.target.publish(&array(&catch.target().to_array()));
                 let spare = catch.slack.map(|s| format!(", {s:.3} s to spare")).unwrap_or_default();
@@ -89,7 +89,8 @@ impl TargetNode {
             }
             Err(reason) => {
                 log::warn!(target: self.node.logger(), "throw let go: {reason}");
-                self.verdicts.not_attempted(&reason);
+                let released = Ball::from_array(ball).ok().map(|ball| ball.released);
+                self.verdicts.not_attempted(released, &reason);
             }
         }
     }

@@ -1,10 +1,10 @@
 //! The node visualizer: joint states, transforms and robot model for viewers, and the verdict.
 
-use std::time::Duration;
+use std::{fmt::Display, time::Duration};
 
 use anyhow::Result;
-use rosless_arm::{Closing, HandState, JOINT_NAMES, Malformed, Scene, Verdict, model};
-use rosless_graph::{Client, Context, EventLoop, Node, Publisher, Qos, console, monotonic};
+use rosless_arm::{ClockNews, HandState, JOINT_NAMES, Judged, Malformed, Scene, model};
+use rosless_graph::{Client, Context, EventLoop, Node, Publisher, Qos, SampleInfo, console, monotonic};
 use rosless_wire::{
     builtin_interfaces::msg::Time,
     geometry_msgs::msg::{Quaternion, Transform, TransformStamped, Vector3},
@@ -17,7 +17,12 @@ use rosless_wire::{
     tf2_msgs::msg::TFMessage,
 };
 
-use crate::{clock::wall, run::App, settings, verdict::Verdicts};
+use crate::{
+    clock::{since_epoch, wall},
+    run::App,
+    settings,
+    verdict::Verdicts,
+};
 
 /// How long the arm may take to say where its hand is.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -37,33 +42,49 @@ pub(crate) struct VisualizerNode {
     _description: Publisher<Text>,
 }
 
-type Update = fn(&mut Scene, &[f32]) -> Result<(), Malformed>;
+type Update = fn(&mut Scene, &[f32], &SampleInfo) -> Result<(), Malformed>;
+
+fn launcher_moved(scene: &mut Scene, data: &[f32], _: &SampleInfo) -> Result<(), Malformed> {
+    scene.launcher_moved(data)
+}
+
+fn ball_thrown(scene: &mut Scene, data: &[f32], _: &SampleInfo) -> Result<(), Malformed> {
+    scene.ball_thrown(data, monotonic())
+}
+
+fn arm_moved(scene: &mut Scene, data: &[f32], info: &SampleInfo) -> Result<(), Malformed> {
+    scene.arm_moved(data, info.source_stamp.map(since_epoch))
+}
 
 impl VisualizerNode {
     pub(crate) fn new(context: &Context, event_loop: &EventLoop<App>, with_tf: bool) -> Result<Self> {
         let node = context.node("visualizer")?;
         let inputs: [(&str, Qos, Update); 5] = [
-            ("shooter_state", Qos::latched(), Scene::launcher_moved),
-            ("ball_initial_state", Qos::default(), Scene::ball_thrown),
-            ("arm_ang_angv", Qos::latched(), Scene::arm_moved),
+            ("shooter_state", Qos::latched(), launcher_moved),
+            ("ball_initial_state", Qos::default(), ball_thrown),
+            ("arm_ang_angv", Qos::latched(), arm_moved),
             // Launchers and arms that do not latch.
-            ("shooter_state", Qos::default(), Scene::launcher_moved),
-            ("arm_ang_angv", Qos::default(), Scene::arm_moved),
+            ("shooter_state", Qos::default(), launcher_moved),
+            // Deep, because the report of the instant the hand closed must not be lost to later ones.
+            ("arm_ang_angv", Qos::default().depth(100), arm_moved),
         ];
         for (topic, qos, update) in inputs {
             event_loop.subscribe::<Float32MultiArray>(&node, topic, qos, move |app, sample| {
                 if let Some(visualizer) = &mut app.visualizer
-                    && let Err(reason) = update(&mut visualizer.scene, &sample.message.data)
+                    && let Err(reason) = update(&mut visualizer.scene, &sample.message.data, &sample.info)
                 {
-                    log::warn!(target: visualizer.node.logger(), "/{topic} ignored: {reason}");
+                    log::warn!(target: visualizer.node.logger(), "{topic} ignored: {reason}");
                 }
             })?;
         }
-        event_loop.subscribe::<HandClose>(&node, "hand_close", Qos::default(), |app, sample| {
-            if let Some(visualizer) = &mut app.visualizer {
-                visualizer.hand_moved(&sample.message);
-            }
-        })?;
+        // After the arm's states: of what arrives together, the topic subscribed to first is read first.
+        for qos in [Qos::latched(), Qos::default()] {
+            event_loop.subscribe::<HandClose>(&node, "hand_close", qos, |app, sample| {
+                if let Some(visualizer) = &mut app.visualizer {
+                    visualizer.hand_moved(&sample.message, &sample.info);
+                }
+            })?;
+        }
         event_loop.engine_deadline(
             |app| app.visualizer.as_ref().map(|visualizer| visualizer.next_show),
             |app, monotonic| {
@@ -108,32 +129,65 @@ impl VisualizerNode {
         &self.node
     }
 
-    /// A new arm begins with an open hand.
-    pub(crate) fn arm_restarted(&mut self) {
-        self.scene.hand_moved(false, 0.0);
+    /// `arm_time` tells what an instant of this process's clock is on the arm's.
+    pub(crate) fn clock_changed(&mut self, news: ClockNews, arm_time: &dyn Fn(Duration) -> f64) {
+        self.scene.forget_strange_balls(arm_time);
+        if news == ClockNews::Restarted {
+            self.scene.arm_restarted();
+        }
     }
 
-    fn hand_moved(&mut self, hand: &HandClose) {
-        let Some(closing) = self.scene.hand_moved(hand.close, hand.time_stamp) else { return };
+    fn hand_moved(&mut self, hand: &HandClose, info: &SampleInfo) {
+        if !self.scene.hand_moved(hand.close, hand.time_stamp) {
+            return;
+        }
+        let (at, sent) = (f64::from(hand.time_stamp), info.source_stamp.map(since_epoch));
+        if self.judge_by_report(at, sent) {
+            return;
+        }
+        // An arm that does not report the instant its hand closes, or whose report is late: ask it.
         self.arm.call(&GetHandStateRequest::default(), PATIENCE, move |app, answer| {
-            let seen = app.clock.now();
+            let seen = app.clock.now().as_secs_f64();
             let Some(visualizer) = &mut app.visualizer else { return };
-            let logger = visualizer.node.logger();
+            if visualizer.judge_by_report(at, sent) {
+                return;
+            }
             match answer.map(|a| HandState::from_array(&a.hand_state)) {
-                Ok(Ok(hand)) => visualizer.judge(&closing, &hand, seen),
-                Ok(Err(reason)) => log::warn!(target: logger, "no verdict: /get_hand_state gave a {reason}"),
-                Err(reason) => log::warn!(target: logger, "no verdict: {reason}"),
+                Ok(Ok(hand)) => match visualizer.scene.judge_later(at, &hand, seen) {
+                    Some(judged) => visualizer.tell(&judged),
+                    None => {
+                        let late = 1e3 * (seen - at);
+                        visualizer
+                            .give_up(at, &format!("too late to tell, {late:.0} ms after the hand closed"));
+                    }
+                },
+                Ok(Err(reason)) => visualizer.give_up(at, &format!("get_hand_state gave a {reason}")),
+                Err(reason) => visualizer.give_up(at, &reason),
             }
         });
     }
 
-    fn judge(&mut self, closing: &Closing, hand: &HandState, seen: Duration) {
-        let verdict = self.scene.judge(closing, hand, seen.as_secs_f64());
-        print_verdict(&verdict);
-        self.verdicts.judged(&verdict);
-        match verdict.miss {
+    fn judge_by_report(&mut self, at: f64, sent: Option<Duration>) -> bool {
+        let Some(hand) = sent.and_then(|sent| self.scene.hand_at_closing(sent)) else { return false };
+        if let Some(judged) = self.scene.judge(at, &hand) {
+            self.tell(&judged);
+        }
+        true
+    }
+
+    fn tell(&mut self, judged: &Judged) {
+        print_verdict(judged);
+        self.verdicts.judged(judged);
+        match judged.verdict.miss {
             None => log::info!(target: self.node.logger(), "ball catch : success"),
             Some(reason) => log::info!(target: self.node.logger(), "ball catch : miss, {reason}"),
+        }
+    }
+
+    fn give_up(&mut self, at: f64, reason: &dyn Display) {
+        log::warn!(target: self.node.logger(), "no verdict: {reason}");
+        if let Some(ball) = self.scene.unjudged(at) {
+            self.verdicts.unknown(ball.released, reason);
         }
     }
 
@@ -170,7 +224,8 @@ fn transform(frame: &model::Frame, stamp: &Time) -> TransformStamped {
 }
 
 /// The block people look for in the terminal.
-fn print_verdict(verdict: &Verdict) {
+fn print_verdict(judged: &Judged) {
+    let verdict = &judged.verdict;
     let line = "-".repeat(45);
     let [x, y, z]: [f64; 3] = verdict.relative_position.into();
     let outcome = match verdict.miss {

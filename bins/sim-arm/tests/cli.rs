@@ -1,6 +1,9 @@
 //! The commands that need no network.
 
-use std::process::{Command, Output};
+use std::{
+    fs::File,
+    process::{Command, Output, Stdio},
+};
 
 fn sim_arm(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_sim-arm")).args(args).output().unwrap()
@@ -52,10 +55,57 @@ fn the_plot_is_an_svg_with_both_views() {
 
 #[test]
 fn wrong_usage_is_said_and_has_its_exit_code() {
-    let output = sim_arm(&["evaluate", "--max-velocity", "0"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("must be a number above 0"));
-    assert_eq!(sim_arm(&["evaluate", "--latency", "nan"]).status.code(), Some(2));
-    assert_eq!(sim_arm(&["run", "--nodes", "elbow"]).status.code(), Some(2));
+    for (args, reason) in [
+        (["evaluate", "--max-velocity", "0"], "must be a number from 0.01 to 1000"),
+        (["evaluate", "--max-acceleration", "1e300"], "must be a number from 0.01 to 100000"),
+        (["evaluate", "--latency", "nan"], "must be a number from 0 to 60000"),
+        (["evaluate", "--latency", "1e300"], "must be a number from 0 to 60000"),
+        (["evaluate", "--throws", "0"], "0 is not in 1..=1000000"),
+        (["evaluate", "--throws", "4000000000"], "4000000000 is not in 1..=1000000"),
+        (["run", "--nodes", "elbow"], "elbow"),
+    ] {
+        let output = sim_arm(&args);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {errors}");
+        assert!(errors.contains(reason), "{args:?}: {errors}");
+    }
     assert!(stdout(&sim_arm(&["urdf"])).contains("joint_6"));
+}
+
+#[test]
+fn the_report_uses_the_words_of_the_options() {
+    let output = sim_arm(&["evaluate", "--throws", "20", "--strategy", "best", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!((&report["strategy"], &report["control"]), (&"best".into(), &"timed".into()));
+    assert!(report["regions"].as_object().unwrap().keys().any(|name| name == "middle_side"), "{report}");
+}
+
+#[test]
+fn readers_that_leave_and_full_disks_are_no_panic() {
+    let commands: [&[&str]; 3] =
+        [&["urdf"], &["evaluate", "--throws", "1"], &["evaluate", "--throws", "1", "--json"]];
+    for args in commands {
+        let run = |stdout: Stdio| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_sim-arm"));
+            let output = command.args(args).stdout(stdout).stderr(Stdio::piped()).output().unwrap();
+            (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+        };
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        assert_eq!(run(writer.into()), (Some(0), String::new()), "{args:?}");
+        let (code, errors) = run(File::options().write(true).open("/dev/full").unwrap().into());
+        assert!(
+            code == Some(1) && errors.starts_with("error: cannot write to stdout: "),
+            "{args:?}: {errors}"
+        );
+    }
+}
+
+#[test]
+fn a_plot_that_cannot_be_written_is_said_before_the_work() {
+    // Long enough to be noticed, had it been thrown.
+    let output =
+        sim_arm(&["evaluate", "--throws", "1000000", "--exhaustive", "--plot", "/nonexistent/x.svg"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot write /nonexistent/x.svg"));
 }

@@ -31,6 +31,14 @@ impl Ball {
         let (v, height) = (self.velocity.y, self.position.y.max(0.0));
         ((v + (v * v + 2.0 * GRAVITY * height).sqrt()) / GRAVITY).max(0.0)
     }
+
+    /// How near its path comes to a point at the point's height; above the highest point, at the highest point.
+    pub(crate) fn distance_to(&self, point: &Vector3<f64>) -> f64 {
+        let v = self.velocity.y;
+        let root = (v * v - 2.0 * GRAVITY * (point.y - self.position.y)).max(0.0).sqrt();
+        let [up, down] = [v - root, v + root].map(|s| (self.at((s / GRAVITY).max(0.0)).0 - point).norm());
+        up.min(down)
+    }
 }
 
 /// The upright hand that lets a ball with this velocity in: y up, z along the ball's way over the ground.

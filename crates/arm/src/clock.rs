@@ -84,9 +84,14 @@ impl ArmClock {
         self.offset.is_some()
     }
 
+    /// Arm time at `monotonic` in seconds, negative before the arm's start.
+    pub fn seconds(&self, monotonic: Duration) -> f64 {
+        monotonic.as_secs_f64() + self.offset.unwrap_or(0.0)
+    }
+
     /// Arm time at `monotonic`; before the arm is known, simply `monotonic`.
     pub fn now(&self, monotonic: Duration) -> Duration {
-        Duration::from_secs_f64((monotonic.as_secs_f64() + self.offset.unwrap_or(0.0)).max(0.0))
+        Duration::from_secs_f64(self.seconds(monotonic).max(0.0))
     }
 }
 

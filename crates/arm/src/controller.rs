@@ -5,7 +5,8 @@ use std::{collections::VecDeque, time::Duration};
 use nalgebra::{Matrix3, Vector3};
 
 use crate::{
-    Gains, HandState, Joints, LimitViolation, Malformed, Move, Robot, Unreachable,
+    Ball, Gains, HandState, Joints, LimitViolation, Malformed, Move, Robot, Unreachable,
+    flights::Flights,
     layout::{arm_state_to_array, joint_target_from_array},
     pd::PdStep,
 };
@@ -57,10 +58,12 @@ impl Default for ArmConfig {
 /// What the controller is told. Arrays are as they arrive, unchecked.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ArmInput<'a> {
-    /// A hand pose to move to.
-    Target(&'a [f32]),
+    /// A ball was thrown. The arm only remembers it, to say later which ball it lets go.
+    Ball(&'a [f32]),
     /// When to close the hand, seconds since the arm's start.
     CloseAt(f32),
+    /// A hand pose to move to. Its throw's closing time arrives before or after it.
+    Target(&'a [f32]),
     /// Joint angles to move to.
     Angles(&'a [f32]),
 }
@@ -68,15 +71,24 @@ pub enum ArmInput<'a> {
 /// What the controller wants done or known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ArmOutput {
-    /// Angles and speeds, to be published.
+    /// Angles and speeds, to be published. The last one before a closing hand is of that very instant.
     State([f32; 12]),
     /// The hand closed or opened at this instant.
     Hand { closed: bool, at: Duration },
     /// A target was taken; the fastest move there would take this many seconds.
     Accepted { needs: f64 },
-    /// An input was not taken. If it was a throw's target, the hand will not close for that throw.
+    /// An input was not taken.
     Refused(Refusal),
-    /// An earlier throw will not be caught, because a newer one replaced its closing time.
+    /// The hand will not close for a throw: the one with this release time, where the arm knows of its ball.
+    LetGo { released: Option<f64>, reason: LetGo },
+}
+
+/// Why the hand does not close for a throw.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum LetGo {
+    #[error("{0}")]
+    Refused(#[from] Refusal),
+    #[error("the catch planned for {:.3} s is given up for a newer throw", close_at.as_secs_f64())]
     Superseded { close_at: Duration },
 }
 
@@ -111,12 +123,24 @@ enum Motion {
 struct Reservation {
     /// The instant the hand is to close.
     at: Duration,
-    /// When to act on it: `at`, or a little later for one that was over on arrival.
-    due: Duration,
+    /// When to act on it: `at`, or a little later for one that was over on arrival. Never for a refused one, which only
+    /// waits for its target.
+    due: Option<Duration>,
     received: Duration,
-    /// Its throw's target has been taken.
-    paired: bool,
+    /// Where its throw's target is, once that has been taken.
+    target: Option<Vector3<f64>>,
 }
+
+/// A target whose closing time has not arrived yet.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct EarlyTarget {
+    received: Duration,
+    /// `None`: it was refused, and its closing time will be ignored.
+    taken: Option<Vector3<f64>>,
+}
+
+/// Closing times and targets that wait for each other; more are a flood.
+const MOST_WAITING: usize = 16;
 
 /// The controller's state machine. Times are since the arm's start.
 #[derive(Debug, Clone)]
@@ -124,11 +148,11 @@ pub struct ArmController {
     config: ArmConfig,
     motion: Motion,
     next_report: Option<Duration>,
-    reservation: Option<Reservation>,
-    /// The reservation that a newer, not yet paired one replaced.
-    shadowed: Option<Reservation>,
-    /// Until then a closing time without a target belongs to a throw already refused.
-    refuse_close_until: Option<Duration>,
+    /// In order of arrival. Closing times and targets come on two topics, each in order: the first of one kind belongs
+    /// to the first of the other.
+    reservations: VecDeque<Reservation>,
+    early_targets: VecDeque<EarlyTarget>,
+    flights: Flights,
     opens: Option<Duration>,
     outputs: VecDeque<ArmOutput>,
 }
@@ -142,9 +166,9 @@ impl ArmController {
             config,
             motion: Motion::Rest(Joints::zeros()),
             next_report: None,
-            reservation: None,
-            shadowed: None,
-            refuse_close_until: None,
+            reservations: VecDeque::with_capacity(MOST_WAITING),
+            early_targets: VecDeque::with_capacity(MOST_WAITING),
+            flights: Flights::default(),
             opens: None,
             outputs,
         }
@@ -194,7 +218,8 @@ impl ArmController {
 
     /// When [`ArmController::advance`] next has something to do.
     pub fn next_deadline(&self) -> Option<Duration> {
-        [self.next_report, self.reservation.map(|r| r.due), self.opens].into_iter().flatten().min()
+        let closes = self.reservations.iter().filter_map(|r| r.due).min();
+        [self.next_report, closes, self.opens].into_iter().flatten().min()
     }
 
     /// The next thing to do or to tell.
@@ -205,21 +230,31 @@ impl ArmController {
     /// Takes an input.
     pub fn handle(&mut self, input: ArmInput<'_>, now: Duration) {
         self.advance(now);
-        let result = match input {
+        let recent = |received: Duration| now.saturating_sub(received) < PAIRING;
+        self.early_targets.retain(|target| recent(target.received));
+        self.reservations.retain(|r| r.due.is_some() || recent(r.received));
+        match input {
             ArmInput::Target(data) => self.target(data, now),
             ArmInput::CloseAt(time) => self.close_at(time, now),
-            ArmInput::Angles(data) => self.angles(data, now),
-        };
-        if let Err(refusal) = result {
-            self.outputs.push_back(ArmOutput::Refused(refusal));
+            ArmInput::Angles(data) => {
+                if let Err(refusal) = self.angles(data, now) {
+                    self.outputs.push_back(ArmOutput::Refused(refusal));
+                }
+            }
+            ArmInput::Ball(data) => {
+                // Whoever plans the catch says what is wrong with a malformed one.
+                if let Ok(ball) = Ball::from_array(data) {
+                    self.flights.thrown(ball, now);
+                }
+            }
         }
     }
 
     /// Does everything that is due until `now`.
     pub fn advance(&mut self, now: Duration) {
         while let Some(deadline) = self.next_deadline().filter(|d| *d <= now) {
-            if self.reservation.is_some_and(|r| r.due == deadline) {
-                self.close();
+            if let Some(index) = self.reservations.iter().position(|r| r.due == Some(deadline)) {
+                self.close(index, deadline);
             } else if self.opens == Some(deadline) {
                 self.open(deadline);
             } else {
@@ -228,8 +263,9 @@ impl ArmController {
         }
     }
 
-    fn target(&mut self, data: &[f32], now: Duration) -> Result<(), Refusal> {
-        let planned = HandState::from_array(data).map_err(Refusal::from).and_then(|hand| {
+    fn target(&mut self, data: &[f32], now: Duration) {
+        let pose = HandState::from_array(data);
+        let planned = pose.map_err(Refusal::from).and_then(|hand| {
             if hand.velocity.amax() > 5e-4 || hand.rotation_rate.amax() > 5e-4 {
                 return Err(Refusal::MovingTarget);
             }
@@ -237,51 +273,101 @@ impl ArmController {
             let course = self.config.robot.fastest_move(&hand.position, &hand.rotation, &angles, &speeds)?;
             Ok((angles, speeds, course))
         });
+        let place = pose.ok().map(|hand| hand.position);
         // The closing time that arrived with this target, if it came first.
-        let own = self.reservation.filter(|r| !r.paired && now.saturating_sub(r.received) < PAIRING);
-        match planned {
-            Ok((angles, speeds, course)) => {
-                if let Some(reservation) = &mut self.reservation {
-                    reservation.paired = true;
-                }
-                if let Some(old) = self.shadowed.take() {
-                    self.outputs.push_back(ArmOutput::Superseded { close_at: old.at });
-                }
+        let waits = |r: &Reservation| r.target.is_none() && now.saturating_sub(r.received) < PAIRING;
+        let own = self.reservations.iter().position(waits);
+        match (planned, own) {
+            (Ok((angles, speeds, course)), own) => {
                 self.outputs.push_back(ArmOutput::Accepted { needs: course.duration() });
                 self.start(angles, speeds, course.goal(), now);
-                Ok(())
-            }
-            Err(refusal) => {
-                if own.is_some() {
-                    // The throw before this one may still be caught.
-                    self.reservation = self.shadowed.take().filter(|old| old.due > now);
-                } else {
-                    self.refuse_close_until = Some(now + PAIRING);
+                match own {
+                    Some(index) if self.reservations[index].due.is_none() => {
+                        self.reservations.remove(index);
+                    }
+                    Some(index) => {
+                        self.reservations[index].target = place;
+                        self.prepare_for(index, now);
+                    }
+                    None => self.remember(EarlyTarget { received: now, taken: place }),
                 }
-                Err(refusal)
+            }
+            (Err(refusal), Some(index)) => match self.reservations.remove(index) {
+                Some(Reservation { at, due: Some(_), .. }) => {
+                    self.let_go(place.as_ref(), Some(at.as_secs_f64()), refusal.into());
+                }
+                // What becomes of the throw was decided with its closing time.
+                _ => self.outputs.push_back(ArmOutput::Refused(refusal)),
+            },
+            (Err(refusal), None) => {
+                self.remember(EarlyTarget { received: now, taken: None });
+                self.let_go(place.as_ref(), None, refusal.into());
             }
         }
     }
 
-    fn close_at(&mut self, time: f32, now: Duration) -> Result<(), Refusal> {
-        if !time.is_finite() {
-            return Err(Refusal::CloseTimeNotFinite(time));
+    fn remember(&mut self, target: EarlyTarget) {
+        if self.early_targets.len() == MOST_WAITING {
+            self.early_targets.pop_front();
         }
-        if self.refuse_close_until.take().is_some_and(|until| now <= until) {
-            return Ok(());
+        self.early_targets.push_back(target);
+    }
+
+    fn close_at(&mut self, time: f32, now: Duration) {
+        let target = match self.early_targets.pop_front() {
+            Some(EarlyTarget { taken: None, .. }) => return,
+            Some(EarlyTarget { taken, .. }) => taken,
+            None => None,
+        };
+        if self.reservations.len() == MOST_WAITING {
+            self.supersede_oldest();
         }
-        let ahead = f64::from(time) - now.as_secs_f64();
-        if time < 0.0 || ahead < -OLDEST.as_secs_f64() || ahead > FARTHEST.as_secs_f64() {
-            return Err(Refusal::CloseTimeOutOfRange { close_at: time, now: now.as_secs_f64() });
+        match instant(time, now) {
+            Ok(at) => {
+                let due = Some(if at <= now { now + GRACE } else { at });
+                self.reservations.push_back(Reservation { at, due, received: now, target });
+                match target {
+                    Some(_) => self.prepare_for(self.reservations.len() - 1, now),
+                    None => self.let_loose(now),
+                }
+            }
+            Err(refusal) => {
+                if target.is_none() {
+                    let refused = Reservation { at: now, due: None, received: now, target: None };
+                    self.reservations.push_back(refused);
+                }
+                let at = Some(f64::from(time)).filter(|time| time.is_finite());
+                self.outputs.push_back(match self.flights.lose(target.as_ref(), at) {
+                    Some(ball) => ArmOutput::LetGo { released: Some(ball.released), reason: refusal.into() },
+                    // A closing time without a ball was no throw.
+                    None => ArmOutput::Refused(refusal),
+                });
+            }
         }
-        let at = Duration::from_secs_f64(time.into());
-        let due = if at <= now { now + GRACE } else { at };
-        self.shadowed = self.reservation.replace(Reservation { at, due, received: now, paired: false });
-        // A hand still closed from the last catch has to let go before it can catch again.
+    }
+
+    /// The throw at `index` is the one to catch: earlier ones are given up.
+    fn prepare_for(&mut self, index: usize, now: Duration) {
+        (0..index).for_each(|_| self.supersede_oldest());
+        self.let_loose(now);
+    }
+
+    fn supersede_oldest(&mut self) {
+        if let Some(Reservation { at, target: Some(place), .. }) = self.reservations.pop_front() {
+            self.let_go(Some(&place), Some(at.as_secs_f64()), LetGo::Superseded { close_at: at });
+        }
+    }
+
+    /// A hand still closed from the last catch has to let go before it can catch again.
+    fn let_loose(&mut self, now: Duration) {
         if self.opens.is_some() {
             self.open(now);
         }
-        Ok(())
+    }
+
+    fn let_go(&mut self, place: Option<&Vector3<f64>>, at: Option<f64>, reason: LetGo) {
+        let released = self.flights.lose(place, at).map(|ball| ball.released);
+        self.outputs.push_back(ArmOutput::LetGo { released, reason });
     }
 
     fn angles(&mut self, data: &[f32], now: Duration) -> Result<(), Refusal> {
@@ -339,9 +425,22 @@ impl ArmController {
     }
 
     /// The simulated hand closes at the planned instant, however late the process woke up.
-    fn close(&mut self) {
-        let Some(Reservation { due: at, .. }) = self.reservation.take() else { return };
-        self.shadowed = None;
+    fn close(&mut self, index: usize, at: Duration) {
+        let reservation = self.reservations[index];
+        // Of several for the same instant one is enough; one without a target goes on waiting for it.
+        self.reservations.retain_mut(|r| {
+            let over = r.due == Some(at);
+            if over {
+                r.due = None;
+            }
+            !over || (r.target.is_none() && at.saturating_sub(r.received) < PAIRING)
+        });
+        if let Some(place) = reservation.target {
+            self.flights.lose(Some(&place), Some(reservation.at.as_secs_f64()));
+        }
+        self.let_loose(at);
+        let (angles, speeds) = self.state_at(at);
+        self.outputs.push_back(ArmOutput::State(arm_state_to_array(&angles, &speeds)));
         self.outputs.push_back(ArmOutput::Hand { closed: true, at });
         self.opens = Some(at + self.config.hold);
     }
@@ -349,6 +448,18 @@ impl ArmController {
     fn open(&mut self, at: Duration) {
         self.opens = None;
         self.outputs.push_back(ArmOutput::Hand { closed: false, at });
+    }
+}
+
+/// When a closing time is, if that can be meant.
+fn instant(time: f32, now: Duration) -> Result<Duration, Refusal> {
+    let ahead = f64::from(time) - now.as_secs_f64();
+    if !time.is_finite() {
+        Err(Refusal::CloseTimeNotFinite(time))
+    } else if time < 0.0 || ahead < -OLDEST.as_secs_f64() || ahead > FARTHEST.as_secs_f64() {
+        Err(Refusal::CloseTimeOutOfRange { close_at: time, now: now.as_secs_f64() })
+    } else {
+        Ok(Duration::from_secs_f64(time.into()))
     }
 }
 

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, time::Duration};
 use nalgebra::Vector3;
 
 use crate::{
-    ArmConfig, ArmController, ArmInput, ArmOutput, Ball, Catch, GRAVITY, Joints, Launcher, Miss, NoCatch,
-    Planner, PlannerConfig, Refusal, Scene, Unreachable, Verdict,
+    ArmConfig, ArmController, ArmInput, ArmOutput, Ball, Catch, GRAVITY, Joints, Launcher, LetGo, Miss,
+    NoCatch, Planner, PlannerConfig, Refusal, Scene, Unreachable, Verdict,
     layout::next_wire_time,
     planner::{Problem, Search},
     random::Seeded,
@@ -130,7 +130,7 @@ impl Simulation {
         let ball = throw.launcher.release(throw.speed, next_wire_time(self.now));
         let array = ball.to_array();
         let let_go = |reason| Record { ball, plan: None, outcome: Outcome::LetGo(reason), closed_at: None };
-        if let Err(reason) = self.scene.ball_thrown(&array) {
+        if let Err(reason) = self.scene.ball_thrown(&array, Duration::from_secs_f64(self.now)) {
             return let_go(reason.into());
         }
         self.run_until(ball.released + self.setup.latency, |_, _| None::<()>);
@@ -144,12 +144,13 @@ impl Simulation {
         self.arm.handle(ArmInput::Target(&plan.target().to_array()), now);
         let end = plan.close_at.max(self.now) + 0.1;
         let fate = self.run_until(end, |simulation, output| match output {
-            ArmOutput::Refused(refusal) => Some((Outcome::Refused(*refusal), None)),
+            ArmOutput::LetGo { reason: LetGo::Refused(refusal), .. } => {
+                Some((Outcome::Refused(*refusal), None))
+            }
             ArmOutput::Hand { closed: true, at } => {
-                let closing = simulation.scene.hand_moved(true, at.as_secs_f32())?;
                 let hand = simulation.arm.hand_state(*at);
-                let verdict = simulation.scene.judge(&closing, &hand, closing.at);
-                Some((Outcome::Judged(verdict), Some(at.as_secs_f64())))
+                let judged = simulation.scene.judge(at.as_secs_f32().into(), &hand)?;
+                Some((Outcome::Judged(judged.verdict), Some(at.as_secs_f64())))
             }
             _ => None,
         });
@@ -223,7 +224,6 @@ pub struct Tally {
 pub struct Report {
     pub regions: BTreeMap<Region, Tally>,
     pub total: Tally,
-    pub records: Vec<Record>,
     /// Greatest distance between planned and actual closing, seconds.
     pub worst_close_error: f64,
 }
@@ -251,6 +251,18 @@ impl Region {
         }
     }
 
+    /// For scripts.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::LowCentre => "low_centre",
+            Self::LowSide => "low_side",
+            Self::MiddleCentre => "middle_centre",
+            Self::MiddleSide => "middle_side",
+            Self::HighCentre => "high_centre",
+            Self::HighSide => "high_side",
+        }
+    }
+
     /// For people: where that is.
     pub fn label(&self) -> &'static str {
         match self {
@@ -264,15 +276,10 @@ impl Region {
     }
 }
 
-/// Throws `count` random balls one by one at an arm that stands at home, and counts.
-pub fn evaluate(setup: &Setup, count: u32, seed: u64, search: Search) -> Report {
+/// Throws `count` random balls one by one at an arm that stands at home, and counts. `see` is shown every throw.
+pub fn evaluate(setup: &Setup, count: u32, seed: u64, search: Search, mut see: impl FnMut(Record)) -> Report {
     let mut random = Seeded(seed);
-    let mut report = Report {
-        regions: BTreeMap::new(),
-        total: Tally::default(),
-        records: Vec::with_capacity(count as usize),
-        worst_close_error: 0.0,
-    };
+    let mut report = Report { regions: BTreeMap::new(), total: Tally::default(), worst_close_error: 0.0 };
     for _ in 0..count {
         let throw = Throw::random(&mut random);
         let mut simulation = Simulation::new(*setup);
@@ -294,7 +301,7 @@ pub fn evaluate(setup: &Setup, count: u32, seed: u64, search: Search) -> Report 
         if let (Some(plan), Some(closed)) = (&record.plan, record.closed_at) {
             report.worst_close_error = report.worst_close_error.max((closed - plan.close_at).abs());
         }
-        report.records.push(record);
+        see(record);
     }
     report
 }

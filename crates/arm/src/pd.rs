@@ -22,6 +22,25 @@ impl Default for Gains {
 }
 
 impl Gains {
+    /// Ok when every move comes to rest, within two minutes at the most, whatever the period.
+    pub fn check(&self) -> Result<(), String> {
+        let Self { p, d, near, fast } = *self;
+        let (least, most) = (0.5 * p.sqrt(), 5.0 * p);
+        if !(p > 0.0 && near > 0.0 && fast > 0.0) {
+            Err(format!("p {p}, near {near} and fast {fast} must be above 0: the arm would not arrive"))
+        } else if d < least {
+            Err(format!(
+                "d {d} is too small for p {p}: the arm would swing for ever, {least:.1} is the least"
+            ))
+        } else if d > most {
+            Err(format!(
+                "d {d} is too large for p {p}: the arm would creep for minutes, {most:.1} is the most"
+            ))
+        } else {
+            Ok(())
+        }
+    }
+
     /// The gains (p, d) to hold for the next `period` seconds: one choice for the whole arm.
     ///
     /// Both gains act near the goal, and also when some joint would otherwise run past its goal within the period:
@@ -38,35 +57,52 @@ impl Gains {
     }
 }
 
-/// One period of control: gains are chosen at its start and held.
+/// However long the period, gains are chosen at least this often, s.
+const LONGEST_STEP: f64 = 0.1;
+
+/// One period of control. Gains are chosen at the start of each step and held; a step is the whole period, unless the
+/// period or the gains are too large for that to be stable.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct PdStep {
     angles: Joints,
     speeds: Joints,
     goal: Joints,
-    p: f64,
-    d: f64,
+    gains: Gains,
+    step: f64,
 }
 
 impl PdStep {
     pub(crate) fn new(angles: Joints, speeds: Joints, goal: Joints, gains: &Gains, period: f64) -> Self {
-        let (p, d) = gains.select(&(angles - goal), &speeds, period);
-        Self { angles, speeds, goal, p, d }
+        // Well within what a Runge–Kutta step can follow; a division by 0 gives no bound.
+        let step = period.min(LONGEST_STEP).min(1.0 / gains.p.sqrt()).min(2.0 / gains.d);
+        Self { angles, speeds, goal, gains: *gains, step }
     }
 
     pub(crate) fn goal(&self) -> Joints {
         self.goal
     }
 
-    /// Angles and speeds `time` into the period: one classical Runge–Kutta step, limits applied.
+    /// Angles and speeds `time` into the period.
     pub(crate) fn at(&self, time: f64, limits: &Limits) -> (Joints, Joints) {
+        let (mut angles, mut speeds, mut left) = (self.angles, self.speeds, time);
+        loop {
+            (angles, speeds) = self.run(angles, speeds, left.min(self.step), limits);
+            left -= self.step;
+            if left <= 1e-9 {
+                return (angles, speeds);
+            }
+        }
+    }
+
+    /// One classical Runge–Kutta step, limits applied.
+    fn run(&self, q: Joints, v: Joints, h: f64, limits: &Limits) -> (Joints, Joints) {
+        let (p, d) = self.gains.select(&(q - self.goal), &v, self.step);
         let speed_of =
             |v: &Joints| Joints::from_fn(|i, _| v[i].clamp(-limits.0[i].velocity, limits.0[i].velocity));
         let push = |q: &Joints, v: &Joints| {
-            let wanted = (self.goal - q) * self.p - v * self.d;
+            let wanted = (self.goal - q) * p - v * d;
             Joints::from_fn(|i, _| wanted[i].clamp(-limits.0[i].acceleration, limits.0[i].acceleration))
         };
-        let (q, v, h) = (self.angles, self.speeds, time);
         let (q1, v1) = (speed_of(&v), push(&q, &v));
         let (q2, v2) = (speed_of(&(v + v1 * (h / 2.0))), push(&(q + q1 * (h / 2.0)), &(v + v1 * (h / 2.0))));
         let (q3, v3) = (speed_of(&(v + v2 * (h / 2.0))), push(&(q + q2 * (h / 2.0)), &(v + v2 * (h / 2.0))));
@@ -122,7 +158,62 @@ mod tests {
         assert_eq!(gains.select(&Joints::repeat(0.3), &Joints::zeros(), 0.1), (64.0, 0.0), "errors add up");
     }
 
+    /// Seconds until everything is within 1e-4, or `None` after two minutes.
+    fn arrives(goal: &Joints, gains: &Gains, period: f64) -> Option<f64> {
+        let limits = Limits::default();
+        let mut state = (Joints::zeros(), Joints::zeros());
+        (1..=(120.0 / period) as u32).find_map(|k| {
+            state = PdStep::new(state.0, state.1, *goal, gains, period).at(period, &limits);
+            let there = (state.0 - goal).amax() <= 1e-4 && state.1.amax() <= 1e-4;
+            there.then_some(f64::from(k) * period)
+        })
+    }
+
+    #[test]
+    fn long_periods_and_stiff_gains_come_to_rest() {
+        let goal = Joints::new(1.0, -2.0, 3.0, 0.1, 0.0, -3.9);
+        for period in [0.001, 0.03, 0.1, 0.2, 0.4, 1.0] {
+            for (p, d) in
+                [(64.0, 16.0), (1e4, 200.0), (1e4, 1e3), (1e4, 50.0), (1.0, 0.5), (1.0, 5.0), (64.0, 320.0)]
+            {
+                let gains = Gains { p, d, ..Gains::default() };
+                assert_eq!(gains.check(), Ok(()));
+                assert!(arrives(&goal, &gains, period).is_some(), "p {p}, d {d}, period {period}");
+            }
+        }
+    }
+
+    #[test]
+    fn gains_that_never_settle_are_refused_with_the_reason() {
+        for (p, d, reason) in [
+            (1e4, 1.0, "swing for ever, 50.0"),
+            (64.0, 0.0, "4.0 is the least"),
+            (1.0, 100.0, "creep"),
+            (0.0, 16.0, "above 0"),
+        ] {
+            let refused = Gains { p, d, ..Gains::default() }.check().unwrap_err();
+            assert!(refused.contains(reason), "{refused}");
+        }
+        assert!(Gains { near: 0.0, ..Gains::default() }.check().is_err());
+        assert!(Gains { fast: f64::NAN, ..Gains::default() }.check().is_err());
+    }
+
     proptest! {
+        #[test]
+        fn gains_that_settle_do_so_at_any_period(
+            goal in prop::array::uniform6(-4.0f64..4.0),
+            period in 0.005f64..1.0,
+            stiffness in 1.0f64..100.0,
+            damping in 0.0f64..1.0,
+            near in 0.01f64..5.0,
+            fast in 0.1f64..10.0,
+        ) {
+            let p = stiffness * stiffness;
+            let gains = Gains { p, d: 0.5 * stiffness * (10.0 * stiffness).powf(damping), near, fast };
+            prop_assert_eq!(gains.check(), Ok(()));
+            prop_assert!(arrives(&goal.into(), &gains, period).is_some(), "{gains:?}");
+        }
+
         #[test]
         fn every_move_stays_within_limits_and_arrives(goal in prop::array::uniform6(-4.0f64..4.0)) {
             let (goal, limits) = (Joints::from(goal), Limits::default());

@@ -1,11 +1,14 @@
 //! What a viewer sees: launcher, ball, arm and hand at any instant, and the verdict when the hand closes.
 
-use std::time::Duration;
+use std::{collections::VecDeque, time::Duration};
 
 use nalgebra::Vector3;
 
 use crate::{
-    Ball, HandState, Joints, Launcher, Malformed, Verdict, judge::judge, layout::arm_state_from_array,
+    Ball, HandState, Joints, Launcher, Malformed, Robot, Verdict,
+    flights::{Fate, Flight, Flights},
+    judge::judge,
+    layout::arm_state_from_array,
 };
 
 /// Names of the published joint positions, in order.
@@ -32,39 +35,32 @@ const OPEN: f64 = 0.8;
 /// The ball's joints reach this far; a missed ball stays at the edge.
 const EDGE: f64 = 10.0;
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum BallState {
-    OnLauncher,
-    Thrown(Ball),
-    Caught(Vector3<f64>),
-}
+/// An arm reports its state this shortly before it says that the hand has closed, s.
+const TOGETHER: f64 = 0.02;
+/// The hand is judged by what the arm says of it this long after it closed at most, s.
+const SOON: f64 = 0.02;
+/// A ball is heard of within this time of its release, s; clocks that are nearer to each other are the same.
+const HEARD_WITHIN: f64 = 0.2;
+/// So many reports may arrive between two of the hand.
+const MOST_REPORTS: usize = 256;
 
-/// The scene. Times are since the arm's start.
-#[derive(Debug, Clone)]
+/// The scene. Times are since the arm's start, where nothing else is said.
+#[derive(Debug, Clone, Default)]
 pub struct Scene {
     launcher: Launcher,
-    ball: BallState,
+    flights: Flights,
     angles: Joints,
-    closed: bool,
+    /// The arm's last reports, each with the arm's own wall clock when it was sent.
+    reports: VecDeque<(Duration, Joints, Joints)>,
+    /// The hand's last message.
+    hand: Option<(bool, f32)>,
 }
 
-/// A closed hand waiting for the hand's state, then for judgement.
+/// A judgement, and which ball it is about.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Closing {
+pub struct Judged {
     pub ball: Ball,
-    /// When the hand closed.
-    pub at: f64,
-}
-
-impl Default for Scene {
-    fn default() -> Self {
-        Self {
-            launcher: Launcher::default(),
-            ball: BallState::OnLauncher,
-            angles: Joints::zeros(),
-            closed: false,
-        }
-    }
+    pub verdict: Verdict,
 }
 
 impl Scene {
@@ -73,49 +69,87 @@ impl Scene {
         Ok(())
     }
 
-    pub fn ball_thrown(&mut self, data: &[f32]) -> Result<(), Malformed> {
-        self.ball = BallState::Thrown(Ball::from_array(data)?);
+    /// A ball was thrown; the viewer `heard` of it then, on its own monotonic clock.
+    pub fn ball_thrown(&mut self, data: &[f32], heard: Duration) -> Result<(), Malformed> {
+        self.flights.thrown(Ball::from_array(data)?, heard);
         Ok(())
     }
 
-    pub fn arm_moved(&mut self, data: &[f32]) -> Result<(), Malformed> {
-        self.angles = arm_state_from_array(data)?.0;
+    /// The arm's state. `sent` is the sender's wall clock, if it said so.
+    pub fn arm_moved(&mut self, data: &[f32], sent: Option<Duration>) -> Result<(), Malformed> {
+        let (angles, speeds) = arm_state_from_array(data)?;
+        self.angles = angles;
+        if let Some(sent) = sent {
+            if self.reports.len() == MOST_REPORTS {
+                self.reports.pop_front();
+            }
+            self.reports.push_back((sent, angles, speeds));
+        }
         Ok(())
     }
 
-    /// The hand closed or opened at `at`. With a ball in flight a closing hand must be judged.
-    pub fn hand_moved(&mut self, closed: bool, at: f32) -> Option<Closing> {
-        self.closed = closed;
-        match self.ball {
-            BallState::Thrown(ball) if closed && at.is_finite() => Some(Closing { ball, at: at.into() }),
-            _ => None,
-        }
+    /// The hand closed or opened at `at`. `true`: it closed and there is a ball to judge it by.
+    pub fn hand_moved(&mut self, closed: bool, at: f32) -> bool {
+        // Who listens twice, to hear arms that latch and arms that do not, hears everything twice.
+        let again = self.hand.replace((closed, at)) == Some((closed, at));
+        !again && closed && at.is_finite() && self.flights.any_at(at.into())
     }
 
-    /// Judges a closing. `hand` is its state at `seen`, a little after the hand closed.
-    /// A caught ball stops, unless another one has been thrown since.
-    pub fn judge(&mut self, closing: &Closing, hand: &HandState, seen: f64) -> Verdict {
-        let mut hand = *hand;
-        // Answers take a millisecond; the hand is judged where it was when it closed.
-        hand.position -= hand.velocity * (seen - closing.at).clamp(0.0, 0.1);
-        let (position, velocity) = closing.ball.at(closing.at - closing.ball.released);
-        let verdict = judge(&hand, &position, &velocity);
-        if verdict.caught() && self.ball == BallState::Thrown(closing.ball) {
-            self.ball = BallState::Caught(position);
+    /// A new arm begins with an open hand.
+    pub fn arm_restarted(&mut self) {
+        self.hand = None;
+    }
+
+    /// Forgets balls that were thrown by another clock than the arm's.
+    /// `arm_time` tells what an instant of the viewer's monotonic clock is on the arm's.
+    pub fn forget_strange_balls(&mut self, arm_time: impl Fn(Duration) -> f64) {
+        self.flights.retain(|f| (f.ball.released - arm_time(f.heard)).abs() < HEARD_WITHIN);
+    }
+
+    /// The hand as it was when it closed, from the report that the arm sent together with that message.
+    /// `None` from arms that send none, or when it has not arrived.
+    pub fn hand_at_closing(&self, sent: Duration) -> Option<HandState> {
+        let report = self.reports.iter().filter(|(at, ..)| *at <= sent).max_by_key(|(at, ..)| *at);
+        let (_, angles, speeds) = report.filter(|(at, ..)| (sent - *at).as_secs_f64() < TOGETHER)?;
+        Some(Robot::default().hand_state(angles, speeds))
+    }
+
+    /// Judges a hand that closed at `at` and was in the state `hand` then. A caught ball stops.
+    pub fn judge(&mut self, at: f64, hand: &HandState) -> Option<Judged> {
+        let flight = self.flights.nearest(&hand.position, at)?;
+        let ball = flight.ball;
+        let (position, velocity) = ball.at(at - ball.released);
+        let verdict = judge(hand, &position, &velocity);
+        flight.fate = if verdict.caught() { Fate::Caught(position) } else { Fate::Lost };
+        Some(Judged { ball, verdict })
+    }
+
+    /// As [`Scene::judge`], by a state of the hand at `seen`, a little after it closed. The hand must not have moved
+    /// far since, so a state that is too old or from another clock gives `None`, and [`Scene::unjudged`] the ball.
+    pub fn judge_later(&mut self, at: f64, hand: &HandState, seen: f64) -> Option<Judged> {
+        let since = seen - at;
+        if since.abs() > SOON {
+            return None;
         }
-        verdict
+        let position = hand.position - hand.velocity * since.max(0.0);
+        self.judge(at, &HandState { position, ..*hand })
+    }
+
+    /// The ball that a hand which closed at `at` was probably meant for, if nobody can say more. It is not judged again.
+    pub fn unjudged(&mut self, at: f64) -> Option<Ball> {
+        self.flights.lose(None, Some(at))
     }
 
     pub fn launcher(&self) -> &Launcher {
         &self.launcher
     }
 
-    /// Where the ball is at `now`.
+    /// Where the ball thrown last is at `now`.
     pub fn ball_position(&self, now: Duration) -> Vector3<f64> {
-        match &self.ball {
-            BallState::OnLauncher => Vector3::new(self.launcher.x, 0.0, self.launcher.z),
-            BallState::Caught(position) => *position,
-            BallState::Thrown(ball) => {
+        match self.flights.newest() {
+            None => Vector3::new(self.launcher.x, 0.0, self.launcher.z),
+            Some(Flight { fate: Fate::Caught(position), .. }) => *position,
+            Some(Flight { ball, .. }) => {
                 let flight = (now.as_secs_f64() - ball.released).max(0.0);
                 ball.at(flight.min(leaves_scene(ball))).0
             }
@@ -124,7 +158,7 @@ impl Scene {
 
     /// The positions of [`JOINT_NAMES`] at `now`.
     pub fn joint_positions(&self, now: Duration) -> [f64; 15] {
-        let finger = if self.closed { 0.0 } else { OPEN };
+        let finger = if matches!(self.hand, Some((true, _))) { 0.0 } else { OPEN };
         let Launcher { x, z, phi, psi } = self.launcher;
         let ball = self.ball_position(now);
         let q = &self.angles;
@@ -161,13 +195,24 @@ mod tests {
         assert_eq!(positions[names("hand_1")], 0.8);
     }
 
+    fn thrown(scene: &mut Scene, ball: &Ball) {
+        scene.ball_thrown(&ball.to_array(), Duration::from_secs_f64(ball.released)).unwrap();
+    }
+
+    /// A ball that is in the hand of an arm at home 0.1 s after its release, and that hand.
+    fn into_the_hand(released: f64) -> (Ball, HandState) {
+        let hand = Robot::default().hand_state(&Joints::zeros(), &Joints::zeros());
+        let ball = Ball { released, position: hand.position - Vector3::z(), velocity: Vector3::z() * 10.0 };
+        (ball, hand)
+    }
+
     #[test]
     fn a_missed_ball_flies_on_to_the_edge_of_the_scene() {
         let mut scene = Scene::default();
         let mut shooter = Shooter::default();
         shooter.aim(&[0.0, -1.0, 0.0, 0.9]).unwrap();
         let ball = shooter.fire(4.0, Duration::from_secs(1)).unwrap();
-        scene.ball_thrown(&ball.to_array()).unwrap();
+        thrown(&mut scene, &ball);
         assert_eq!(at(&scene, 0.5), at(&scene, 1.0), "not released yet");
         assert!(at(&scene, 2.0).y < at(&scene, 1.5).y);
         assert!((at(&scene, 1e6).y + 10.0).abs() < 1e-9);
@@ -176,19 +221,83 @@ mod tests {
     #[test]
     fn a_caught_ball_stops_until_the_next_throw() {
         let mut scene = Scene::default();
-        let robot = Robot::default();
-        let hand = robot.hand_state(&Joints::zeros(), &Joints::zeros());
-        let ball =
-            Ball { released: 1.0, position: hand.position - Vector3::z(), velocity: Vector3::z() * 10.0 };
-        scene.ball_thrown(&ball.to_array()).unwrap();
-        assert_eq!(scene.hand_moved(false, 1.05), None);
-        let closing = scene.hand_moved(true, 1.1).unwrap();
-        let verdict = scene.judge(&closing, &hand, 1.102);
-        assert!(verdict.caught(), "{verdict:?}");
+        let (ball, hand) = into_the_hand(1.0);
+        thrown(&mut scene, &ball);
+        assert!(!scene.hand_moved(false, 1.05));
+        assert!(scene.hand_moved(true, 1.1));
+        assert!(!scene.hand_moved(true, 1.1), "the same message again");
+        let judged = scene.judge(1.1, &hand).unwrap();
+        assert!(judged.verdict.caught() && judged.ball == ball, "{judged:?}");
         assert_eq!(at(&scene, 1.2), at(&scene, 99.0));
         assert!((at(&scene, 1.2) - hand.position).norm() < 0.05);
-        assert_eq!(scene.hand_moved(true, 4.0), None, "no ball in flight, nothing to judge");
-        scene.ball_thrown(&ball.to_array()).unwrap();
+        assert!(!scene.hand_moved(true, 4.0), "no ball in flight, nothing to judge");
+        thrown(&mut scene, &ball);
         assert_ne!(at(&scene, 1.2), at(&scene, 1.3));
+    }
+
+    #[test]
+    fn an_earlier_ball_is_caught_while_a_later_one_flies_elsewhere() {
+        let mut scene = Scene::default();
+        let (first, hand) = into_the_hand(1.0);
+        let later = Ball { released: 1.05, position: Vector3::new(5.0, 0.0, -5.0), ..first };
+        thrown(&mut scene, &first);
+        thrown(&mut scene, &later);
+        let judged = scene.judge(1.1, &hand).unwrap();
+        assert!(judged.verdict.caught() && judged.ball == first, "{judged:?}");
+        assert_ne!(at(&scene, 1.2), at(&scene, 1.3), "the later one flies on");
+        assert_eq!(scene.judge(1.15, &hand).unwrap().ball.released, later.to_array()[0].into());
+        assert_eq!(scene.judge(1.2, &hand), None, "every ball is judged once");
+    }
+
+    #[test]
+    fn the_hand_is_judged_where_it_was_when_it_closed() {
+        let mut scene = Scene::default();
+        let (ball, _) = into_the_hand(1.0);
+        thrown(&mut scene, &ball);
+        let sent = Duration::from_millis;
+        let report = |q1: f32| [q1, 0.0, 0.0, 0.0, 0.0, 0.0, 5.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+        // Reports before, at and after the closing; a viewer that was late finds all of them at once.
+        for (millis, q1) in [(5_000, 0.5), (5_100, 1.0), (5_200, 0.0)] {
+            scene.arm_moved(&report(q1), Some(sent(millis))).unwrap();
+        }
+        let hand = scene.hand_at_closing(sent(5_101)).unwrap();
+        let joints = Joints::new(1.0, 0.0, 0.0, 0.0, 0.0, 0.0);
+        assert!((hand.position - Robot::default().hand_frame(&joints).0).norm() < 1e-6);
+        assert!(!scene.judge(1.1, &hand).unwrap().verdict.caught());
+        assert_eq!(scene.hand_at_closing(sent(5_090)), None, "the nearest report is too old");
+        assert_eq!(scene.hand_at_closing(sent(4_999)), None);
+    }
+
+    #[test]
+    fn a_hand_seen_too_late_or_on_a_stale_clock_is_not_judged() {
+        let (ball, hand) = into_the_hand(1.0);
+        for (seen, judged) in
+            [(1.1, true), (1.115, true), (1.095, true), (1.13, false), (9.0, false), (0.2, false)]
+        {
+            let mut scene = Scene::default();
+            thrown(&mut scene, &ball);
+            assert_eq!(scene.judge_later(1.1, &hand, seen).is_some(), judged, "seen at {seen}");
+            assert_eq!(scene.unjudged(1.1).is_some(), !judged);
+        }
+    }
+
+    #[test]
+    fn balls_of_another_clock_are_forgotten_when_the_arm_is_found_again() {
+        let mut scene = Scene::default();
+        let (old, _) = into_the_hand(40.0);
+        scene.ball_thrown(&old.to_array(), Duration::from_secs(50)).unwrap();
+        scene.hand_moved(true, 40.1);
+        assert!(at(&scene, 40.5).z > 0.0);
+        // The new arm started when the viewer's clock showed 60 s.
+        let arm_time = |monotonic: Duration| monotonic.as_secs_f64() - 60.0;
+        scene.forget_strange_balls(arm_time);
+        scene.arm_restarted();
+        assert_eq!(at(&scene, 40.5), Vector3::new(0.0, 0.0, -1.0), "back on the launcher");
+        assert_eq!(scene.joint_positions(Duration::ZERO)[0], OPEN);
+        // A throw on the new clock that was heard of before the clock.
+        let (new, _) = into_the_hand(1.5);
+        scene.ball_thrown(&new.to_array(), Duration::from_millis(61_501)).unwrap();
+        scene.forget_strange_balls(arm_time);
+        assert!(at(&scene, 1.6).z > -0.5);
     }
 }

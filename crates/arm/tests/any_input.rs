@@ -10,6 +10,7 @@ use rosless_arm::{
 
 #[derive(Debug, Clone)]
 enum Event {
+    Ball(Vec<f32>),
     Target(Vec<f32>),
     Angles(Vec<f32>),
     /// Seconds from now.
@@ -38,6 +39,8 @@ fn event() -> impl Strategy<Value = Event> {
         2 => prop::collection::vec(-4.5f32..4.5, 6..=6).prop_map(Event::Angles),
         3 => (-0.1f32..1.0).prop_map(Event::CloseIn),
         5 => (0u32..700).prop_map(Event::Wait),
+        1 => prop::collection::vec(-5.0f32..5.0, 7..=7).prop_map(Event::Ball),
+        1 => junk().prop_map(Event::Ball),
         1 => junk().prop_map(Event::Target),
         1 => junk().prop_map(Event::Angles),
         1 => any::<f32>().prop_map(Event::CloseAt),
@@ -57,6 +60,7 @@ proptest! {
         let (mut closed, mut last_move) = (false, Duration::ZERO);
         for event in &events {
             match event {
+                Event::Ball(data) => arm.handle(ArmInput::Ball(data), now),
                 Event::Target(data) => arm.handle(ArmInput::Target(data), now),
                 Event::Angles(data) => arm.handle(ArmInput::Angles(data), now),
                 Event::CloseIn(ahead) => arm.handle(ArmInput::CloseAt(now.as_secs_f32() + ahead), now),
@@ -86,13 +90,18 @@ proptest! {
         let now = Duration::from_millis(now.into());
         let mut scene = Scene::default();
         let _ = scene.launcher_moved(&data);
-        let _ = scene.arm_moved(&more);
-        let _ = scene.ball_thrown(&data);
-        if let Some(closing) = scene.hand_moved(true, time)
-            && let Ok(hand) = HandState::from_array(&more)
-        {
-            scene.judge(&closing, &hand, now.as_secs_f64());
+        let _ = scene.arm_moved(&more, Some(now));
+        let _ = scene.ball_thrown(&data, now);
+        if scene.hand_moved(true, time) {
+            if let Ok(hand) = HandState::from_array(&more) {
+                scene.judge_later(time.into(), &hand, now.as_secs_f64());
+            }
+            if let Some(hand) = scene.hand_at_closing(now) {
+                scene.judge(time.into(), &hand);
+            }
+            scene.unjudged(time.into());
         }
+        scene.forget_strange_balls(|heard| heard.as_secs_f64());
         scene.joint_positions(now);
         let mut shooter = Shooter::default();
         let _ = shooter.aim(&data);

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use nalgebra::Vector3;
 use rosless_arm::{
-    ArmConfig, ArmController, ArmInput, ArmOutput, Ball, Catch, Control, HandState, Joints, Launcher, Limits,
-    NoCatch, Planner, PlannerConfig, Refusal, Robot, Strategy, Unreachable,
+    ArmConfig, ArmController, ArmInput, ArmOutput, Ball, Catch, Control, HandState, Joints, Launcher, LetGo,
+    Limits, NoCatch, Planner, PlannerConfig, Refusal, Robot, Strategy, Unreachable,
     evaluate::{Outcome, Setup, Simulation, Throw, evaluate},
     planner::{Search, apex_catch},
 };
@@ -105,7 +105,7 @@ fn unreachable_throws_are_refused_and_the_hand_stays_open() {
 fn best_catches_every_throw_that_can_be_caught() {
     // ROSLESS_ARM_THROWS=2000 for the long run.
     let throws = std::env::var("ROSLESS_ARM_THROWS").ok().and_then(|v| v.parse().ok()).unwrap_or(12);
-    let report = evaluate(&best(), throws, 11, Search::Exhaustive);
+    let report = evaluate(&best(), throws, 11, Search::Exhaustive, drop);
     println!("{:?}", report.total);
     assert!(report.total.feasible * 2 > throws, "{:?}", report.total);
     assert_eq!(report.total.caught_of_feasible, report.total.feasible, "{:?}", report.total);
@@ -228,6 +228,126 @@ fn an_unreachable_target_cancels_its_own_closing_only() {
     assert_eq!(hand_moves(&drain(&mut arm)), [(true, 1.375)]);
 }
 
+/// Of every throw that was let go, its release time and whether a newer throw took its place.
+fn let_go(outputs: &[ArmOutput]) -> Vec<(Option<f64>, bool)> {
+    let thrown = outputs.iter().filter_map(|o| match o {
+        ArmOutput::LetGo { released, reason } => {
+            Some((*released, matches!(reason, LetGo::Superseded { .. })))
+        }
+        _ => None,
+    });
+    thrown.collect()
+}
+
+/// Two throws 0.1 s apart: the closing time and the target of each come on two topics, in whatever order.
+#[test]
+fn two_throws_shortly_after_each_other_keep_their_own_closing_times() {
+    #[derive(Debug, Clone, Copy)]
+    enum Part {
+        Close(usize),
+        Target(usize),
+    }
+    use Part::{Close, Target};
+    let orders = [
+        [Close(0), Target(0), Close(1), Target(1)],
+        [Target(0), Close(0), Target(1), Close(1)],
+        [Close(0), Target(0), Target(1), Close(1)],
+        [Target(0), Close(0), Close(1), Target(1)],
+        // Both throws found waiting: one topic is read after the other.
+        [Close(0), Close(1), Target(0), Target(1)],
+        [Target(0), Target(1), Close(0), Close(1)],
+    ];
+    let near = throw(0.0, -1.0, 0.0, 0.9, 4.0);
+    let also_near = throw(0.0, -1.0, 0.0, 0.85, 4.4);
+    let far = throw(0.0, -1.0, 0.0, 1.2, 3.4);
+    for (throws, caught, lost) in [
+        ([near, far], Some(0), vec![(Some(1.125), false)]),
+        ([far, near], Some(1), vec![(Some(1.0), false)]),
+        ([near, also_near], Some(1), vec![(Some(1.0), true)]),
+        ([near, near], Some(1), vec![(Some(1.0), true)]),
+        ([far, far], None, vec![(Some(1.0), false), (Some(1.125), false)]),
+    ] {
+        for order in orders {
+            let balls = [0, 1].map(|i: usize| {
+                throws[i].launcher.release(throws[i].speed, if i == 0 { 1.0 } else { 1.125 }).to_array()
+            });
+            let plans = balls.map(|ball| apex_catch(&Ball::from_array(&ball).unwrap()));
+            let mut arm = ArmController::new(ArmConfig::default());
+            let together = matches!(order, [Close(_), Close(_), ..] | [Target(_), Target(_), ..]);
+            for (k, part) in order.into_iter().enumerate() {
+                let now = seconds(if k < 2 && !together { 1.01 } else { 1.13 } + 1e-3 * k as f64);
+                let i = match part {
+                    Close(i) | Target(i) => i,
+                };
+                if k % 2 == 0 && !together {
+                    arm.handle(ArmInput::Ball(&balls[i]), now);
+                } else if k == 0 {
+                    balls.iter().for_each(|ball| arm.handle(ArmInput::Ball(ball), now));
+                }
+                match part {
+                    Close(i) => arm.handle(ArmInput::CloseAt(plans[i].close_at as f32), now),
+                    Target(i) => arm.handle(ArmInput::Target(&plans[i].target().to_array()), now),
+                }
+            }
+            arm.advance(seconds(3.0));
+            let outputs = drain(&mut arm);
+            let closes: Vec<_> = caught.map(|i: usize| (true, plans[i].close_at)).into_iter().collect();
+            let moves: Vec<_> =
+                hand_moves(&outputs).into_iter().map(|(closed, at)| (closed, f64::from(at as f32))).collect();
+            assert_eq!(moves, closes, "{throws:?} in the order {order:?}: {outputs:?}");
+            assert_eq!(let_go(&outputs), lost, "{throws:?} in the order {order:?}");
+        }
+    }
+}
+
+#[test]
+fn a_throw_on_another_clock_is_let_go_once() {
+    let (near, far) = (throw(0.0, -1.0, 0.0, 0.9, 4.0), throw(0.0, -1.0, 0.0, 1.2, 3.4));
+    for (shot, close_first) in [(near, true), (near, false), (far, true), (far, false)] {
+        let ball = shot.launcher.release(shot.speed, 9000.0).to_array();
+        let plan = apex_catch(&Ball::from_array(&ball).unwrap());
+        let mut arm = ArmController::new(ArmConfig::default());
+        arm.handle(ArmInput::Ball(&ball), seconds(1.0));
+        let (close, target) = (ArmInput::CloseAt(plan.close_at as f32), plan.target().to_array());
+        let inputs = [close, ArmInput::Target(&target)];
+        let order = if close_first { [0, 1] } else { [1, 0] };
+        order.into_iter().for_each(|i| arm.handle(inputs[i], seconds(1.001)));
+        arm.advance(seconds(3.0));
+        let outputs = drain(&mut arm);
+        assert_eq!(let_go(&outputs), [(Some(9000.0), false)], "{shot:?}, {close_first}: {outputs:?}");
+        assert_eq!(hand_moves(&outputs), []);
+    }
+}
+
+#[test]
+fn the_arm_tells_its_state_at_the_instant_the_hand_closes() {
+    let mut arm = ArmController::new(ArmConfig::default());
+    arm.handle(ArmInput::CloseAt(1.25), seconds(1.0));
+    arm.handle(ArmInput::Target(&upright_at(0.0, 0.5, 0.2)), seconds(1.0));
+    let planned = arm.clone();
+    // The process wakes up late, when the arm is elsewhere already.
+    arm.advance(seconds(1.5));
+    let outputs = drain(&mut arm);
+    let closing = outputs.iter().position(|o| matches!(o, ArmOutput::Hand { closed: true, .. })).unwrap();
+    let ArmOutput::State(told) = outputs[closing - 1] else { panic!("{outputs:?}") };
+    let mut then = planned;
+    then.advance(seconds(1.2));
+    let (angles, speeds) = then.state_at(seconds(1.25));
+    assert_eq!(told, rosless_arm::layout::arm_state_to_array(&angles, &speeds));
+    assert!(speeds.amax() > 0.1, "the arm was moving");
+}
+
+#[test]
+fn a_flood_of_closing_times_closes_the_hand_once() {
+    let mut arm = ArmController::new(ArmConfig::default());
+    for k in 0..10_000 {
+        arm.handle(ArmInput::CloseAt(2.0), seconds(1.0 + f64::from(k) * 1e-5));
+        arm.handle(ArmInput::CloseAt(f32::NAN), seconds(1.0 + f64::from(k) * 1e-5));
+    }
+    arm.advance(seconds(3.0));
+    assert_eq!(hand_moves(&drain(&mut arm)), [(true, 2.0)]);
+}
+
 #[test]
 fn a_newer_throw_replaces_one_in_the_air_and_says_so() {
     let mut arm = ArmController::new(ArmConfig::default());
@@ -237,7 +357,8 @@ fn a_newer_throw_replaces_one_in_the_air_and_says_so() {
     }
     arm.advance(seconds(2.0));
     let outputs = drain(&mut arm);
-    assert!(outputs.contains(&ArmOutput::Superseded { close_at: seconds(1.5) }));
+    let reason = LetGo::Superseded { close_at: seconds(1.5) };
+    assert!(outputs.contains(&ArmOutput::LetGo { released: None, reason }), "no ball was heard of");
     assert_eq!(hand_moves(&outputs), [(true, 1.75)]);
     arm.advance(seconds(10.0));
     assert!((arm.hand_state(seconds(10.0)).position - Vector3::new(0.0, 0.5, -0.2)).amax() < 1e-6);
@@ -278,7 +399,8 @@ fn bad_input_is_refused_with_a_reason_and_without_effect() {
         let mut arm = arm.clone();
         arm.handle(input, seconds(100.0));
         let outputs = drain(&mut arm);
-        assert!(matches!(outputs[..], [ArmOutput::Refused(_)]), "{input:?}: {outputs:?}");
+        let refused = matches!(outputs[..], [ArmOutput::Refused(_) | ArmOutput::LetGo { .. }]);
+        assert!(refused, "{input:?}: {outputs:?}");
         assert_eq!(arm.next_deadline(), None, "{input:?}");
     }
     arm.handle(

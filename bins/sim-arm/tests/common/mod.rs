@@ -53,6 +53,7 @@ pub(crate) struct Probe {
     balls: Publisher<Float32MultiArray>,
     launcher: Publisher<Float32MultiArray>,
     angles: Publisher<Float32MultiArray>,
+    closings: Publisher<Float32>,
     hand_client: Client<GetHandState, Heard>,
     clock_client: Client<GetInitTime, Heard>,
     parameter_client: Client<SetParameters, Heard>,
@@ -95,6 +96,7 @@ impl Probe {
             balls: node.publisher("ball_initial_state", qos).unwrap(),
             launcher: node.publisher("shooter_state", Qos::latched()).unwrap(),
             angles: node.publisher("ang_debug", qos).unwrap(),
+            closings: node.publisher("hand_close_reserve", qos).unwrap(),
             hand_client: event_loop.client(&node, "get_hand_state").unwrap(),
             clock_client: event_loop.client(&node, "get_init_time").unwrap(),
             parameter_client: event_loop.client(&node, "arm_controller/set_parameters").unwrap(),
@@ -114,18 +116,19 @@ impl Probe {
         self.event_loop.run_for(&mut self.heard, time).unwrap();
     }
 
-    /// Waits until `planners` and viewers listen to throws, the arm listens to angles and answers, and its posture is known.
+    /// Waits until so many nodes (the arm, planners and viewers) listen to throws, the arm listens to angles and answers, and its posture is known.
     #[track_caller]
     pub(crate) fn wait_for_nodes(&mut self, ball_listeners: usize) {
-        let (balls, angles) = (self.balls.clone(), self.angles.clone());
+        let (balls, angles, closings) = (self.balls.clone(), self.angles.clone(), self.closings.clone());
         let (hand, clock) = (self.hand_client.clone(), self.clock_client.clone());
         self.until("all nodes are there", |h| {
             balls.matched() >= ball_listeners
                 && angles.matched() > 0
+                && closings.matched() > 1
                 && hand.is_ready()
                 && clock.is_ready()
                 && !h.arm_states.is_empty()
-                && (ball_listeners < 2 || h.joint_samples > 0)
+                && (ball_listeners < 3 || h.joint_samples > 0)
         });
     }
 
@@ -184,17 +187,35 @@ impl Probe {
         let mut shooter = Shooter::default();
         shooter.aim(&throw.launcher.to_array()).unwrap();
         let ball = shooter.fire(throw.speed as f32, clock.now(monotonic())).unwrap().to_array();
-        self.balls.publish(&Float32MultiArray { data: ball.to_vec(), ..Default::default() });
+        self.throw_ball(&ball);
         ball
+    }
+
+    pub(crate) fn throw_ball(&self, ball: &[f32]) {
+        self.balls.publish(&Float32MultiArray { data: ball.to_vec(), ..Default::default() });
+    }
+
+    /// Tells the arm to close its hand shortly.
+    #[track_caller]
+    pub(crate) fn close_hand(&mut self) {
+        let since_start = wall().saturating_sub(self.arm_start());
+        self.closings.publish(&Float32 { data: since_start.as_secs_f32() + 0.1 });
     }
 
     /// Throws, and waits for the verdict on it.
     #[track_caller]
     pub(crate) fn throw_and_judge(&mut self, throw: &Throw) -> serde_json::Value {
-        let before = self.heard.verdicts.len();
-        self.throw(throw);
-        self.until("the throw is judged", |h| h.verdicts.len() > before);
-        self.heard.verdicts.last().cloned().unwrap()
+        let [released, ..] = self.throw(throw);
+        self.verdict_on(released)
+    }
+
+    /// Waits for the verdict on the ball released then.
+    #[track_caller]
+    pub(crate) fn verdict_on(&mut self, released: f32) -> serde_json::Value {
+        let find =
+            |h: &Heard| h.verdicts.iter().find(|v| v["released"].as_f64() == Some(released.into())).cloned();
+        self.until("the throw is judged", |h| find(h).is_some());
+        find(&self.heard).unwrap()
     }
 
     pub(crate) fn move_launcher(&self, data: [f32; 4]) {
