@@ -3,6 +3,7 @@
 
 mod commands;
 mod node;
+mod output;
 
 use std::{process::ExitCode, time::Duration};
 
@@ -25,7 +26,7 @@ Examples:
   shooter run &                     start the launcher
   shooter aim 0 -1 0 0.9            1 m in front of the arm, straight ahead, 0.9 rad upwards
   shooter fire 4.0                  throw at 4 m/s
-  shooter fire 4.0 --verdict        throw, and wait whether it is caught (exit code 3: missed)
+  shooter fire 4.0 --verdict        throw, and wait whether it is caught (exit code 3: not caught)
 
 The same from ROS:
   ros2 topic pub --once /shooter_state_input std_msgs/msg/Float32MultiArray '{data: [0, -1, 0, 0.9]}'
@@ -33,7 +34,7 @@ The same from ROS:
 
 ROS arguments (--ros-args …) and variables (ROS_DOMAIN_ID, …) work as everywhere.
 
-Exit codes: 0 done, 1 nobody answered, 2 wrong usage, 3 missed (with --verdict).";
+Exit codes: 0 done, 1 nobody answered or judged, 2 wrong usage, 3 not caught (with --verdict).";
 
 #[derive(Subcommand, Debug)]
 enum Command {

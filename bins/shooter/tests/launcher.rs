@@ -1,13 +1,13 @@
 //! The launcher over DDS, and its commands.
 
 use std::{
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
     time::Duration,
 };
 
 use rosless_graph::{Context, ContextOptions, EventLoop, Publisher, Qos};
 use rosless_tests::{Daemon, DomainLease};
-use rosless_wire::std_msgs::msg::{Bool, Float32, Float32MultiArray};
+use rosless_wire::std_msgs::msg::{Bool, Float32, Float32MultiArray, String as Text};
 
 /// Long, because the machine may be busy with other tests; nothing waits that long when all is well.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -132,8 +132,88 @@ fn commands_aim_and_fire_for_people_without_ros() {
     assert!((report["velocity"][1].as_f64().unwrap() - 3.133308).abs() < 1e-4, "{report}");
 }
 
+/// Others throw and are judged at the same time.
+#[test]
+fn fire_reports_its_own_ball_and_the_verdict_on_it() {
+    let domain = DomainLease::acquire();
+    let _daemon = Daemon::spawn(shooter(&domain, &["run"]));
+    let mut probe = Probe::new(&domain);
+    let context = Context::new(ContextOptions::for_domain(domain.id())).unwrap();
+    let arm = context.node("arm").unwrap();
+    let _loop = EventLoop::<()>::new(&context).unwrap();
+    let verdicts = arm.publisher::<Text>("catch_verdict", Qos::default()).unwrap();
+    let balls = arm.publisher::<Float32MultiArray>("ball_initial_state", Qos::default()).unwrap();
+    for (ours, code) in [("true", 0), ("false", 3), ("null", 1)] {
+        let mut command = shooter(&domain, &["fire", "4", "--verdict", "--json", "--timeout", "30"]);
+        let fire = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let thrown = probe.heard.balls.len();
+        let other = [7.0, 0.0, 0.0, 0.0, 3.0, 0.0, 0.0];
+        let judge = |released: f32, caught: &str| {
+            let data = format!(
+                r#"{{"released": {released}, "caught": {caught}, "attempted": true, "reason": "because"}}"#
+            );
+            verdicts.publish(&Text { data });
+        };
+        let ours_of = |h: &Heard| {
+            h.balls[thrown..].iter().find(|b| b[4..].iter().map(|v| v * v).sum::<f32>() > 15.0).cloned()
+        };
+        let next = std::cell::Cell::new(std::time::Instant::now());
+        probe.until("the throw", |h| {
+            // Somebody else's throws and verdicts, before and after the trigger.
+            if next.get() <= std::time::Instant::now() {
+                next.set(std::time::Instant::now() + Duration::from_millis(5));
+                balls.publish(&Float32MultiArray { data: other.to_vec(), ..Default::default() });
+                judge(7.0, if ours == "true" { "false" } else { "true" });
+            }
+            ours_of(h).is_some()
+        });
+        let ball = ours_of(&probe.heard).unwrap();
+        verdicts.publish(&Text { data: "not JSON".into() });
+        judge(ball[0], ours);
+        let output = fire.wait_with_output().unwrap();
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "{out}{err}");
+        if code == 1 {
+            assert_eq!(err, "error: because\n");
+        } else {
+            let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+            assert_eq!(report["released"].as_f64(), Some(ball[0].into()), "{report}");
+            assert_eq!(report["verdict"]["caught"].to_string(), ours, "{report}");
+        }
+    }
+}
+
+#[test]
+fn answers_nobody_takes_are_no_panic() {
+    let domain = DomainLease::acquire();
+    let _daemon = Daemon::spawn(shooter(&domain, &["run"]));
+    let commands: [&[&str]; 2] = [&["aim", "0", "-1", "0", "0.9"], &["fire", "4"]];
+    for args in commands {
+        let run = |stdout: Stdio| {
+            let mut command = shooter(&domain, &[args, &["--timeout", "30"]].concat());
+            let output = command.stdout(stdout).stderr(Stdio::piped()).output().unwrap();
+            (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+        };
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        assert_eq!(run(writer.into()), (Some(0), String::new()), "{args:?}");
+        let (code, errors) = run(std::fs::File::options().write(true).open("/dev/full").unwrap().into());
+        assert!(
+            code == Some(1) && errors.starts_with("error: cannot write to stdout: "),
+            "{args:?}: {errors}"
+        );
+    }
+}
+
 #[test]
 fn commands_say_what_is_wrong() {
+    let domain = DomainLease::acquire();
+    {
+        let _daemon = Daemon::spawn(shooter(&domain, &["run"]));
+        let (output, _, err) = run(&domain, &["fire", "4", "--verdict", "--timeout", "3"]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(err.contains("nobody will judge the catch") && err.contains("sim-arm run"), "{err}");
+    }
     let domain = DomainLease::acquire();
     let (output, _, err) = run(&domain, &["fire", "4", "--timeout", "0.3"]);
     assert_eq!(output.status.code(), Some(1));
