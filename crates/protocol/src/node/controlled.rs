@@ -85,9 +85,12 @@ impl<S: 'static> ControlledNode<S> {
     pub fn new(
         handle: &Handle<S>,
         node: &Node,
-        options: Options,
+        mut options: Options,
         hook: impl FnMut(&mut S, &Self, Hook<'_>) -> CallbackReturn + 'static,
     ) -> Result<Self> {
+        // A dialect named twice is spoken once.
+        options.dialects.sort_unstable();
+        options.dialects.dedup();
         let id = SystemId::resolve(node.namespace(), node.name()).map_err(|e| Error::Usage(e.to_string()))?;
         let mut acknowledgements = BTreeMap::new();
         for dialect in &options.dialects {
