@@ -62,7 +62,7 @@ pub(crate) fn hook(
             Hook::Start(message) => {
                 log::info!(target: logger, "System [{name}] started with topics:");
                 for topic in system.topics() {
-                    log::info!(target: logger, "  - [{topic}]");
+                    log::info!(target: logger, "  - [{}]", topic.escape_debug());
                 }
                 log::info!(target: logger, "session {:?} requested by {:?}", message.session, message.source);
             }

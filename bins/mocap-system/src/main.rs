@@ -4,7 +4,7 @@
 
 mod kinds;
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use clap::{Parser, ValueEnum, builder::NonEmptyStringValueParser};
 use kinds::Station;
@@ -108,9 +108,16 @@ fn run() -> Result<()> {
         given => given.to_vec(),
     };
     let options = Options { dialects, delay: Duration::from_secs_f64(arguments.delay) };
+    let mut names = BTreeSet::new();
     for number in 0..usize::from(arguments.count) {
         let name = if arguments.count == 1 { base.clone() } else { format!("{base}_{}", number + 1) };
         let node = context.node(&name)?;
+        let name = node.full_name();
+        if !names.insert(name.clone()) {
+            return Err(Error::Usage(format!(
+                "two of the systems would be called {name}: rename them one by one, e.g. -r {base}_1:__node:=NAME"
+            )));
+        }
         let hook = kinds::hook(&event_loop, number, arguments.clone());
         let system = ControlledNode::new(&event_loop, &node, options.clone(), hook)?;
         follow_clock_offset(&event_loop, &system, arguments.clock_offset)?;
@@ -119,7 +126,7 @@ fn run() -> Result<()> {
         if !arguments.unconfigured && !system.configure(&mut app) {
             return Err(Error::Usage(format!("system {name} could not be configured")));
         }
-        log::info!(target: node.logger(), "system {name} is {}", system.state().label());
+        log::info!(target: node.logger(), "system {} is {}", node.name(), system.state().label());
     }
     event_loop.run(&mut app)
 }
