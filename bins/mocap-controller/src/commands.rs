@@ -197,6 +197,8 @@ pub(crate) fn watch(
         } else if changed && text != shown {
             app.written = output::answer(&text);
             shown = text;
+        } else if output::reader_has_left() {
+            app.written = output::broken_pipe();
         }
     });
     let forever = Duration::MAX / 4;

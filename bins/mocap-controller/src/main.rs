@@ -8,7 +8,7 @@ mod output;
 
 use std::{process::ExitCode, time::Duration};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use rosless_graph::{Error, Result, config};
 use rosless_protocol::{Dialect, controller::Settings};
 
@@ -29,7 +29,7 @@ struct Arguments {
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -123,6 +123,11 @@ fn main() -> ExitCode {
 fn run() -> Result<ExitCode> {
     let (settings, rest) = config::settings_or_exit();
     let Arguments { dialect, json, command } = Arguments::parse_from(rest);
+    let Some(command) = command else {
+        // As the original command line does.
+        output::answer(&Arguments::command().render_help().to_string())?;
+        return Ok(ExitCode::SUCCESS);
+    };
     match command {
         Command::Run => daemon::run(settings, dialect),
         Command::Status { wait } => commands::status(settings, dialect, json, Duration::from_secs_f64(wait)),

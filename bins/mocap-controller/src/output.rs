@@ -11,9 +11,10 @@ use rosless_protocol::{
     Dialect,
     clock::Offset,
     controller::{Failure, NoState, Outcome, Report, System, SystemResult},
-    message::Command,
+    message::{Command, State},
     name::SystemId,
 };
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Value, json};
 
 type Systems = BTreeMap<SystemId, System>;
@@ -23,6 +24,18 @@ pub(crate) fn answer(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     written.map_err(|source| Error::Io { what: "cannot write to stdout", source })
+}
+
+/// Whether nobody will read what is written to stdout: a writer with nothing to say does not notice otherwise.
+pub(crate) fn reader_has_left() -> bool {
+    let stdout = io::stdout();
+    let mut polled = [PollFd::new(&stdout, PollFlags::empty())];
+    poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().contains(PollFlags::ERR)
+}
+
+/// What a write would say then.
+pub(crate) fn broken_pipe() -> Result<()> {
+    Err(Error::Io { what: "cannot write to stdout", source: io::ErrorKind::BrokenPipe.into() })
 }
 
 /// As much of `text` as a terminal of that size can show.
@@ -58,6 +71,12 @@ fn state_label(system: &System) -> String {
     }
 }
 
+/// Foreign text must not steer the terminal.
+fn topics(system: &System) -> String {
+    let topics: Vec<_> = system.topics.iter().map(|topic| topic.escape_debug().to_string()).collect();
+    topics.join(" ")
+}
+
 /// The original command line's lines: name, tab, status word.
 pub(crate) fn status_lines(systems: &Systems) -> String {
     systems.iter().map(|(id, system)| format!("{id}\t{}\n", status_word(system))).collect()
@@ -66,7 +85,7 @@ pub(crate) fn status_lines(systems: &Systems) -> String {
 /// For people who want to know the state now.
 pub(crate) fn table(systems: &Systems) -> String {
     let rows = systems.iter().map(|(id, system)| {
-        vec![id.to_string(), status_word(system).to_owned(), state_label(system), system.topics.join(" ")]
+        vec![id.to_string(), status_word(system).to_owned(), state_label(system), topics(system)]
     });
     columns(&["SYSTEM", "STATUS", "STATE", "TOPICS"], rows.collect())
 }
@@ -83,7 +102,7 @@ pub(crate) fn watch_table(systems: &Systems) -> String {
             id.to_string(),
             state_label(system),
             system.session.as_ref().map_or_else(|| "-".to_owned(), |s| s.escape_debug().to_string()),
-            system.topics.join(" "),
+            topics(system),
             offset,
             answer,
         ]
@@ -154,7 +173,7 @@ pub(crate) fn report_json(report: &Report, dialect: Dialect) -> Value {
             let (offset_ms, uncertainty_ms) = offset_json(result.offset);
             let (outcome, explanation) = match result.outcome {
                 Outcome::Done(proof) => ("done", proof.to_string()),
-                Outcome::Already => ("already", already(id, report.command)),
+                Outcome::Already(state) => ("already", already(id, report.command, state)),
                 Outcome::Failed(failure) => (failure.word(), failure.explain(id, report.command, dialect)),
             };
             json!({
@@ -182,10 +201,11 @@ pub(crate) fn report_json(report: &Report, dialect: Dialect) -> Value {
     })
 }
 
-fn already(id: &SystemId, command: Command) -> String {
-    match command {
-        Command::Start => format!("{id} already started: it is active"),
-        Command::Stop => format!("{id} already inactive"),
+fn already(id: &SystemId, command: Command, state: State) -> String {
+    match (command, state) {
+        (Command::Start, _) => format!("{id} already started: it is active"),
+        (Command::Stop, State::Inactive) => format!("{id} already inactive"),
+        (Command::Stop, state) => format!("{id} not active ({})", state.label()),
     }
 }
 
@@ -211,7 +231,7 @@ pub(crate) fn result_line(
             }
             line
         }
-        Outcome::Already => already(id, command),
+        Outcome::Already(state) => already(id, command, state),
         Outcome::Failed(failure) => {
             let why = failure.explain(id, command, dialect);
             match failure {
@@ -246,6 +266,19 @@ pub(crate) fn print_report(report: &Report, dialect: Dialect) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn foreign_text_does_not_reach_the_terminal_as_it_is() {
+        let mut system = System::default();
+        system.session = Some("\x1b[2J".into());
+        system.topics = vec!["\x1b]0;owned\x07".into(), "two\nlines".into(), "größe".into()];
+        let systems = Systems::from([(SystemId::resolve("/", "cam").unwrap(), system)]);
+        for table in [table(&systems), watch_table(&systems)] {
+            assert_eq!(table.lines().count(), 2, "{table:?}");
+            assert!(!table.contains(['\x1b', '\x07']), "{table:?}");
+            assert!(table.contains(r"\u{1b}]0;owned\u{7} two\nlines größe"), "{table}");
+        }
+    }
 
     #[test]
     fn a_small_terminal_gets_what_fits() {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use rosless_protocol::{
     Dialect,
     controlled::{self, Controlled},
-    controller::{self, Controller, NoState, Outcome, Output, Report, Settings, Targets},
+    controller::{self, Controller, NoState, Outcome, Output, Participant, Report, Settings, Targets},
     message::{Announcement, Command, Control, State},
     name::SystemId,
     time::{Now, Wall},
@@ -52,12 +52,12 @@ impl World {
 #[derive(Clone, Debug)]
 enum Happening {
     Tell(usize, Control),
-    Hear(Control),
+    Hear(Control, Participant),
     Query(usize, u64),
     State(usize, u64, Result<State, NoState>),
     TransitionEnds(usize, u32),
     Dies(usize),
-    IsMissed(usize),
+    IsMissed(usize, u32),
     Returns(usize),
     Request(Command, Targets),
 }
@@ -205,9 +205,10 @@ impl Simulation {
             Happening::Tell(n, message) if self.systems[n].alive => {
                 self.feed(n, controlled::Input::Control(Dialect::Mocap, message));
             }
-            Happening::Hear(message) => {
-                self.controller
-                    .handle(controller::Input::Control { channel: "/".into(), sender: None, message }, here);
+            Happening::Hear(message, participant) => {
+                let (channel, participant) = ("/".into(), Some(participant));
+                let input = controller::Input::Control { channel, sender: None, participant, message };
+                self.controller.handle(input, here);
             }
             Happening::Query(n, query) if self.systems[n].alive => {
                 let state = match self.systems[n].running {
@@ -233,12 +234,14 @@ impl Simulation {
             Happening::Dies(n) => {
                 self.systems[n].alive = false;
                 self.systems[n].running = None;
-                let lease = 1 + self.dice(3000);
-                self.plan(self.millis + lease, Happening::IsMissed(n));
+                // Long enough that its successor may come first.
+                let lease = 1 + self.dice(6000);
+                self.plan(self.millis + lease, Happening::IsMissed(n, self.systems[n].life));
             }
-            Happening::IsMissed(n) if !self.systems[n].alive => {
+            Happening::IsMissed(n, life) => {
                 let node = self.systems[n].id.as_str().to_owned();
-                self.controller.handle(controller::Input::Gone { node }, here);
+                let participant = Some(participant(life));
+                self.controller.handle(controller::Input::Gone { node, participant }, here);
             }
             Happening::Returns(n) => {
                 let system = &mut self.systems[n];
@@ -249,7 +252,8 @@ impl Simulation {
                 let node = system.id.as_str().to_owned();
                 self.enter(n, State::Inactive);
                 let announcement = Announcement { source, ros_version: 0, topics: vec!["data".into()] };
-                let input = controller::Input::Announced { channel: "/".into(), sender: None, announcement };
+                let (channel, participant) = ("/".into(), Some(participant(self.systems[n].life)));
+                let input = controller::Input::Announced { channel, sender: None, participant, announcement };
                 self.controller.handle(input, here);
                 self.controller.handle(controller::Input::Reachable { node, reachable: true }, here);
             }
@@ -287,7 +291,10 @@ impl Simulation {
                     let takes = self.dice(self.world.max_transition_ms + 1);
                     self.plan(self.millis + takes, Happening::TransitionEnds(n, life));
                 }
-                controlled::Output::Publish(_, message) => self.send(n, true, Happening::Hear(message)),
+                controlled::Output::Publish(_, message) => {
+                    let from = participant(self.systems[n].life);
+                    self.send(n, true, Happening::Hear(message, from));
+                }
                 controlled::Output::Hook(..) | controlled::Output::Warn(_) => {}
             }
         }
@@ -325,6 +332,13 @@ impl Simulation {
             *s == state && *since <= to && until >= from
         })
     }
+}
+
+/// Every life is another process.
+fn participant(life: u32) -> Participant {
+    let mut prefix = [0; 12];
+    prefix[..4].copy_from_slice(&life.to_le_bytes());
+    Participant(prefix)
 }
 
 fn now(millis: u64, offset_ms: i64) -> Now {

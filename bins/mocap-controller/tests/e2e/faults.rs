@@ -1,5 +1,10 @@
 //! What goes wrong, and what the user is told.
 
+use std::{
+    io::{BufRead, BufReader},
+    process::Stdio,
+};
+
 use rosless_protocol::Dialect;
 use rosless_wire::{
     cdr,
@@ -31,6 +36,57 @@ fn a_killed_system_is_named_and_the_others_are_unaffected() {
     assert_eq!(status, "survivor\tACTIVE\n");
     let output = stage.command(&["stop", "survivor"]);
     assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn a_system_restarted_before_its_lease_ends_is_missed_in_the_session() {
+    let stage = Stage::new();
+    let victim = stage.system(&["--kind", "auxiliary", "--name", "victim"]);
+    let daemon = stage.controller(&["run"]);
+    daemon.wait_for_line("[victim] is inactive", PATIENCE);
+    assert!(stage.command(&["start", "victim", "--session", "s1"]).status.success());
+    daemon.wait_for_line("[victim] inactive -> active", PATIENCE);
+    victim.signal("KILL");
+    let again = stage.system(&["--kind", "auxiliary", "--name", "victim", "--topics", "more"]);
+    let line = daemon.wait_for_line(r#"[victim] left while session "s1" was running"#, PATIENCE);
+    assert!(line.starts_with("[ERROR]"), "{line}");
+    daemon.wait_for_line(r#"[victim] joined with topics ["more"]"#, PATIENCE);
+    let mut observer = stage.observer(Dialect::Mocap);
+    let answer =
+        observer.call::<rosless_wire::std_srvs::srv::Trigger>("/mocap_controller/start", &Default::default());
+    assert!(answer.success, "{}", answer.message);
+    again.wait_for_line("session \"default_session\"", PATIENCE);
+    assert!(observer.change("victim", 4), "deactivated behind the controller's back");
+    let line = daemon.wait_for_line(
+        r#"[victim] left session "default_session" without being told to: it is inactive"#,
+        PATIENCE,
+    );
+    assert!(line.starts_with("[ERROR]"), "{line}");
+}
+
+#[test]
+fn two_systems_of_one_name_are_no_success() {
+    let stage = Stage::new();
+    let first = stage.system(&["--kind", "auxiliary", "--name", "cam"]);
+    let second = stage.system(&["--kind", "auxiliary", "--name", "cam"]);
+    for (command, done) in [("start", "System [cam] started"), ("stop", "System [cam] stopped")] {
+        let output = stage.command(&[command, "cam"]);
+        let errors = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{command}: {errors}");
+        assert!(errors.contains("cam: two systems are called /cam"), "{errors}");
+        first.wait_for_line(done, PATIENCE);
+        second.wait_for_line(done, PATIENCE);
+    }
+}
+
+#[test]
+fn a_short_timeout_is_enough_for_a_system_that_is_there() {
+    let stage = Stage::new();
+    let _system = stage.system(&["--kind", "auxiliary", "--name", "cam"]);
+    for arguments in [&["start", "cam"][..], &["stop"], &["start", "--all"], &["stop", "cam"]] {
+        let output = stage.prepare_command(arguments).args(["--timeout", "1.2"]).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+    }
 }
 
 #[test]
@@ -228,6 +284,40 @@ fn watch_shows_the_session_while_it_runs() {
     observer.until("the acknowledgement", |seen| seen.acks() == [(1, "cam")]);
     let line = watch.wait_for_line("take_7", PATIENCE);
     assert!(line.contains("active") && line.contains("data") && line.contains("start"), "{line}");
+}
+
+#[test]
+fn watch_ends_with_its_reader() {
+    let stage = Stage::new();
+    let _system = stage.system(&["--kind", "auxiliary", "--name", "cam"]);
+    let mut watch = stage.prepare_command(&["watch"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("inactive")));
+    drop(lines);
+    let ended = rosless_tests::eventually_some("watch ends", PATIENCE, || watch.try_wait().unwrap());
+    assert_eq!(ended.code(), Some(1));
+}
+
+#[test]
+fn without_a_verb_there_is_help() {
+    let output = Stage::new().command(&[]);
+    assert!(
+        output.status.success() && text(&output.stdout).contains("Usage: mocap-controller"),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn what_needs_no_stopping_is_told_with_its_state() {
+    let stage = Stage::new();
+    let _system = stage.system(&["--kind", "auxiliary", "--name", "cam"]);
+    let mut observer = stage.observer(Dialect::Mocap);
+    assert!(observer.change("cam", 2), "cleaned up");
+    let output = stage.command(&["stop"]);
+    assert_eq!(
+        (output.status.code(), text(&output.stdout).as_str()),
+        (Some(0), "cam not active (unconfigured)\n")
+    );
 }
 
 #[test]

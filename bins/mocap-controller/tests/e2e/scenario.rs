@@ -140,6 +140,34 @@ fn wire_rules_of_a_controlled_system() {
 }
 
 #[test]
+fn a_dialect_named_twice_is_spoken_once() {
+    let stage = Stage::new();
+    let system = stage.system(&["--kind", "auxiliary", "--name", "cam", "--dialect", "mocap,device,mocap"]);
+    late_observer_gets(&stage, Dialect::Mocap, 1);
+    late_observer_gets(&stage, Dialect::Device, 1);
+    let mut observer = stage.observer(Dialect::Mocap);
+    observer.until_heard_by(1);
+    observer.say(0, "once", &[]);
+    observer.until("the acknowledgement", |seen| !seen.acks().is_empty());
+    system.wait_for_line(r#"session "once""#, PATIENCE);
+    assert!(!system.output().contains("Activation requested"), "one START, heard once");
+}
+
+#[test]
+fn systems_that_would_share_a_name_are_refused() {
+    let stage = Stage::new();
+    let options = ["--kind", "auxiliary", "--count", "2", "--ros-args", "-r", "__node:=cam"];
+    let output = stage.mocap_system(&options).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(errors.contains("two of the systems would be called /cam"), "{errors}");
+    let renamed = stage.system(
+        &options[..3].iter().chain(&["1", "--ros-args", "-r", "__node:=cam"]).copied().collect::<Vec<_>>(),
+    );
+    renamed.wait_for_line("[cam]: system cam is inactive", PATIENCE);
+}
+
+#[test]
 fn systems_of_one_name_in_two_namespaces() {
     let stage = Stage::new();
     let options = |namespace| ["--kind", "auxiliary", "--name", "cam", "--ros-args", "-r", namespace];

@@ -68,9 +68,14 @@ impl Stage {
 
     /// A running `mocap-system`, ready when this returns.
     pub(crate) fn system(&self, arguments: &[&str]) -> Daemon {
-        let daemon = Daemon::spawn(self.prepare(mocap_system(), arguments));
+        let daemon = Daemon::spawn(self.mocap_system(arguments));
         daemon.wait_for_line("system ", PATIENCE);
         daemon
+    }
+
+    /// `mocap-system`, not started yet.
+    pub(crate) fn mocap_system(&self, arguments: &[&str]) -> Command {
+        self.prepare(mocap_system(), arguments)
     }
 
     /// A running `mocap-controller`.

@@ -23,6 +23,12 @@ pub enum Event {
     Joined { system: SystemId, topics: Vec<String>, running_session: Option<String> },
     /// A system left the graph; `session` is the one it was active in.
     Left { system: SystemId, session: Option<String> },
+    /// A system announced other topics than before.
+    Topics { system: SystemId, topics: Vec<String> },
+    /// Two living processes go by one name.
+    Twins { system: SystemId },
+    /// A system left the session it was active in, and nobody had told it to stop.
+    Dropped { system: SystemId, session: String, state: State },
     /// The lifecycle service of a system that should be there does not answer.
     Unresponsive { system: SystemId, session: Option<String> },
     /// A lifecycle state was learnt.
@@ -55,9 +61,12 @@ impl Event {
                     Band::Wrong => Level::Error,
                 }
             }
-            Self::Left { session: Some(_), .. } | Self::Unresponsive { session: Some(_), .. } => Level::Error,
+            Self::Left { session: Some(_), .. }
+            | Self::Dropped { .. }
+            | Self::Unresponsive { session: Some(_), .. } => Level::Error,
             Self::Joined { running_session: None, .. }
             | Self::Left { .. }
+            | Self::Topics { .. }
             | Self::State { .. }
             | Self::Foreign { .. } => Level::Info,
             _ => Level::Warn,
@@ -83,6 +92,17 @@ impl fmt::Display for Event {
                 write!(f, "[{system}] left while session {session:?} was running")
             }
             Self::Left { system, session: None } => write!(f, "[{system}] left"),
+            Self::Topics { system, topics } => write!(f, "[{system}] has other topics now: {topics:?}"),
+            Self::Twins { system } => {
+                write!(f, "two systems are called {}: rename one, or not all is known", system.as_str())
+            }
+            Self::Dropped { system, session, state } => {
+                write!(
+                    f,
+                    "[{system}] left session {session:?} without being told to: it is {}",
+                    state.label()
+                )
+            }
             Self::Unresponsive { system, session } => {
                 write!(f, "[{system}] does not answer on {}/get_state", system.as_str())?;
                 match session {

@@ -40,6 +40,13 @@ const SILENT_POLLS: u32 = 3;
 /// By how much an acknowledgement may arrive before the message it answers: they come from different publishers.
 const OVERTAKING: Duration = Duration::from_secs(1);
 
+/// Two announcements of one name so close together come from two living processes rather than from one restarted.
+const BOTH_ALIVE: Duration = Duration::from_secs(2);
+/// No process that died stays in the graph longer: the longest lease in use is 20 s.
+const LONGEST_LEASE: Duration = Duration::from_secs(30);
+/// Processes of one name that are kept apart.
+const MAX_RIVALS: usize = 8;
+
 /// How patient a controller is.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -89,6 +96,10 @@ pub enum NoState {
     NoAnswer,
 }
 
+/// The process that published something: a DDS participant by its gid prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Participant(pub [u8; 12]);
+
 /// What happened.
 #[derive(Clone, Debug)]
 pub enum Input {
@@ -97,13 +108,18 @@ pub enum Input {
     /// A control topic exists in this namespace.
     Channel(String),
     /// An announcement was heard in namespace `channel`; `sender` is the full name of the publishing node, if known.
-    Announced { channel: String, sender: Option<String>, announcement: Announcement },
+    Announced {
+        channel: String,
+        sender: Option<String>,
+        participant: Option<Participant>,
+        announcement: Announcement,
+    },
     /// A control message was heard, possibly our own.
-    Control { channel: String, sender: Option<String>, message: Control },
+    Control { channel: String, sender: Option<String>, participant: Option<Participant>, message: Control },
     /// Whether the control subscription of the node with this full name is matched with our publisher.
     Reachable { node: String, reachable: bool },
-    /// The node with this full name left the graph.
-    Gone { node: String },
+    /// The node with this full name left the graph, or just the one of this participant.
+    Gone { node: String, participant: Option<Participant> },
     /// The answer to [`Output::QueryState`].
     State { system: SystemId, query: u64, result: Result<State, NoState> },
     /// A watched system said that it went from one state to another.
@@ -147,6 +163,10 @@ pub struct System {
     pub announced: bool,
     pub present: bool,
     pub reachable: bool,
+    /// Whose announcement this is.
+    pub participant: Option<Participant>,
+    /// More than one living process goes by this name.
+    pub ambiguous: bool,
     /// `Err` when asked in vain, `None` when never asked.
     pub state: Option<Result<State, NoState>>,
     /// The session it is active in, as far as we heard it start.
@@ -158,12 +178,32 @@ pub struct System {
     next_poll: Duration,
     /// Commands sent and not yet acknowledged.
     unanswered: Vec<(Command, Duration)>,
+    announced_at: Duration,
+    /// Other processes that announced this name and have not left the graph, with the time of the next one: they are
+    /// namesakes, or they died and their lease has not ended.
+    rivals: Vec<(Participant, Duration)>,
+    was_active: bool,
+    /// The latest command to it, whoever sent it, was a STOP.
+    told_to_stop: bool,
+    /// It left this session for this state then; the STOP that explains it may still be on its way to us.
+    dropped: Option<(String, State, Duration)>,
 }
 
 impl System {
+    /// Other processes that announced this name and are not known to have left.
+    pub fn rivals(&self) -> impl Iterator<Item = Participant> {
+        self.rivals.iter().map(|(participant, _)| *participant)
+    }
+
     /// How far its clock is from ours.
     pub fn offset(&self) -> Option<Offset> {
         self.clock.offset()
+    }
+
+    /// When a rival has outlived every lease.
+    fn twins_at(&self) -> Option<Duration> {
+        let (_, since) = self.rivals.first().filter(|_| !self.ambiguous)?;
+        Some(*since + LONGEST_LEASE)
     }
 
     /// Only the oldest message without an answer matters, and none that nobody will answer any more.
@@ -360,10 +400,12 @@ impl Controller {
                     self.changed_at = now.mono;
                 }
             }
-            Input::Announced { channel, sender, announcement } => {
-                self.announced(channel, sender, announcement, now)
+            Input::Announced { channel, sender, participant, announcement } => {
+                self.announced(channel, sender, participant, announcement, now)
             }
-            Input::Control { channel, sender, message } => self.control(channel, sender, message, now),
+            Input::Control { channel, sender, participant, message } => {
+                self.control(channel, sender, participant, message, now)
+            }
             Input::Reachable { node, reachable } => {
                 if let Some((_, system)) = self.systems.iter_mut().find(|(id, _)| id.as_str() == node)
                     && system.reachable != reachable
@@ -372,7 +414,7 @@ impl Controller {
                     self.changed_at = now.mono;
                 }
             }
-            Input::Gone { node } => self.gone(&node, now),
+            Input::Gone { node, participant } => self.gone(&node, participant, now),
             Input::State { system, query, result } => {
                 let current = self.systems.get(&system).and_then(|s| s.query).map(|(number, _)| number);
                 if current == Some(query) {
@@ -408,7 +450,9 @@ impl Controller {
             waits.chain(linger).chain([stage.min(request.begun + self.settings.deadline)])
         });
         let orphans = self.orphans.iter().map(|(_, _, at)| *at + OVERTAKING);
-        queries.chain(polls).chain(request).chain(orphans).min()
+        let dropped = self.systems.values().filter_map(|s| Some(s.dropped.as_ref()?.2 + OVERTAKING));
+        let rivals = self.systems.values().filter_map(System::twins_at);
+        queries.chain(polls).chain(request).chain(orphans).chain(dropped).chain(rivals).min()
     }
 
     fn event(&mut self, event: Event) {
@@ -435,6 +479,12 @@ impl Controller {
                 self.systems.retain(|_, s| s.present);
             }
             if self.systems.len() >= MAX_SYSTEMS {
+                // A name that only an acknowledgement bore may be anybody's invention.
+                let shy = self.systems.iter().filter(|(_, s)| !s.announced);
+                let oldest = shy.min_by_key(|(_, s)| s.last_answer.map(|a| a.at)).map(|(id, _)| id.clone());
+                oldest.and_then(|id| self.systems.remove(&id));
+            }
+            if self.systems.len() >= MAX_SYSTEMS {
                 self.event(Event::Malformed(format!(
                     "[{id}] is one system too many ({MAX_SYSTEMS} are known)"
                 )));
@@ -451,49 +501,106 @@ impl Controller {
         self.systems.get_mut(id)
     }
 
-    fn announced(&mut self, channel: String, sender: Option<String>, announcement: Announcement, now: Now) {
+    fn announced(
+        &mut self,
+        channel: String,
+        sender: Option<String>,
+        participant: Option<Participant>,
+        announcement: Announcement,
+        now: Now,
+    ) {
         let Some(id) = self.identify(&channel, sender.as_deref(), &announcement.source) else { return };
-        let running_session = self.session().map(str::to_owned);
         self.channels.insert(channel.clone());
         let Some(system) = self.record(&id, &channel, &announcement.source) else { return };
+        let other = system.participant.zip(participant).filter(|(old, new)| system.present && old != new);
+        if let Some((old, new)) = other {
+            if system.rivals().any(|rival| rival == new) {
+                return self.twins(&id);
+            }
+            system.rivals.truncate(MAX_RIVALS - 1);
+            if system.session.is_none() && now.mono.saturating_sub(system.announced_at) < BOTH_ALIVE {
+                system.rivals.push((new, now.mono));
+                return self.twins(&id);
+            }
+            system.rivals.push((old, now.mono));
+            self.leave(&id, now);
+        }
+        let running_session = self.session().map(str::to_owned);
+        let Some(system) = self.systems.get_mut(&id) else { return };
         let joined = !system.present || !system.announced;
         if !system.present {
             // Perhaps another machine by the same name.
             system.clock.reset();
-            system.unanswered.clear();
-            system.session = None;
-            system.state = None;
             system.next_poll = now.mono;
         }
         system.present = true;
         system.announced = true;
+        system.announced_at = now.mono;
+        system.participant = participant;
         system.source = announcement.source;
         system.channel = channel;
         system.ros_version = announcement.ros_version;
-        system.topics = announcement.topics;
-        system.topics.truncate(MAX_TOPICS);
+        let mut topics = announcement.topics;
+        topics.truncate(MAX_TOPICS);
+        let changed = system.topics != topics;
+        system.topics.clone_from(&topics);
         if joined {
-            let topics = system.topics.clone();
             self.changed_at = now.mono;
             self.event(Event::Joined { system: id, topics, running_session });
+        } else if changed {
+            self.event(Event::Topics { system: id, topics });
         }
     }
 
-    fn gone(&mut self, node: &str, now: Now) {
+    /// Two living processes go by this name.
+    fn twins(&mut self, id: &SystemId) {
+        if let Some(system) = self.systems.get_mut(id)
+            && !std::mem::replace(&mut system.ambiguous, true)
+        {
+            self.event(Event::Twins { system: id.clone() });
+        }
+    }
+
+    fn gone(&mut self, node: &str, participant: Option<Participant>, now: Now) {
         let Some((id, system)) = self.systems.iter_mut().find(|(id, s)| id.as_str() == node && s.present)
         else {
             return;
         };
         let id = id.clone();
+        if participant.is_some() && participant != system.participant {
+            system.rivals.retain(|(rival, _)| Some(*rival) != participant);
+            system.ambiguous &= !system.rivals.is_empty();
+            return;
+        }
+        let heir = if system.ambiguous { system.rivals.pop() } else { None };
+        self.leave(&id, now);
+        let Some(system) = self.systems.get_mut(&id) else { return };
+        system.ambiguous &= !system.rivals.is_empty();
+        if let Some((namesake, _)) = heir {
+            system.present = true;
+            system.participant = Some(namesake);
+            system.clock.reset();
+            system.next_poll = now.mono;
+            let topics = system.topics.clone();
+            self.event(Event::Joined { system: id, topics, running_session: None });
+        } else {
+            system.rivals.clear();
+        }
+    }
+
+    fn leave(&mut self, id: &SystemId, now: Now) {
+        let Some(system) = self.systems.get_mut(id) else { return };
         system.present = false;
         system.reachable = false;
         system.state = None;
+        system.was_active = false;
         system.query = None;
         system.unanswered.clear();
-        let session = system.session.take();
+        let dropped = system.dropped.take().map(|(session, ..)| session);
+        let session = system.session.take().or(dropped);
         self.changed_at = now.mono;
         self.event(Event::Left { system: id.clone(), session });
-        if let Some(asked) = self.request.as_mut().and_then(|r| r.asked.get_mut(&id))
+        if let Some(asked) = self.request.as_mut().and_then(|r| r.asked.get_mut(id))
             && !matches!(asked.phase, Phase::Resolved(Outcome::Failed(_)))
         {
             // Also what was confirmed is not true any more.
@@ -501,7 +608,14 @@ impl Controller {
         }
     }
 
-    fn control(&mut self, channel: String, sender: Option<String>, message: Control, now: Now) {
+    fn control(
+        &mut self,
+        channel: String,
+        sender: Option<String>,
+        participant: Option<Participant>,
+        message: Control,
+        now: Now,
+    ) {
         let command = match message.kind {
             Kind::Start | Kind::Stop => {
                 if message.source == self.source && self.stamps.contains(&message.stamp) {
@@ -526,6 +640,10 @@ impl Controller {
         };
         let Some(id) = self.identify(&channel, sender.as_deref(), &message.source) else { return };
         self.acknowledged(&id, &channel, &message, command, now);
+        let rival = |s: &System| s.rivals().any(|rival| Some(rival) == participant);
+        if self.systems.get(&id).is_some_and(rival) {
+            self.twins(&id);
+        }
     }
 
     fn acknowledged(&mut self, id: &SystemId, channel: &str, message: &Control, command: Command, now: Now) {
@@ -536,6 +654,7 @@ impl Controller {
         });
         let Some(system) = self.record(id, channel, &message.source) else { return };
         system.last_answer = Some(answer);
+        system.told_to_stop = command == Command::Stop;
         system.unanswered.retain(|(c, _)| *c != command);
         let learned = system.clock.answered(command, now, message.stamp);
         // What was known before says nothing about the stamp of this one.
@@ -615,8 +734,13 @@ impl Controller {
                 let from = system.state.and_then(Result::ok);
                 system.state = Some(result);
                 if matches!(state, State::Inactive | State::Unconfigured | State::Finalized) {
-                    system.session = None;
+                    let session = system.session.take().filter(|_| system.was_active && !system.told_to_stop);
+                    if let Some(session) = session {
+                        system.dropped = Some((session, state, now.mono));
+                    }
+                    system.was_active = false;
                 }
+                system.was_active |= state == State::Active;
                 if from != Some(state) {
                     self.event(Event::State { system: id.clone(), from, to: state });
                 }
@@ -644,8 +768,10 @@ impl Controller {
             Phase::Before => {
                 // An opposite command may still be on its way to the system: then its state may be about to change.
                 let recent = |sent: Duration| now.mono.saturating_sub(sent) < settings.deadline;
+                // And who knows which of two namesakes answered.
                 let in_doubt = self.systems.get(id).is_some_and(|s| {
                     s.unanswered.iter().any(|(other, sent)| *other != command && recent(*sent))
+                        || !s.rivals.is_empty()
                 });
                 asked.phase = if in_doubt { Phase::Again } else { before(command, &request.targets, result) };
             }
@@ -704,6 +830,21 @@ impl Controller {
         for (system, command, _) in hopeless {
             self.event(Event::Unexpected { system, command });
         }
+        for (id, system) in &mut self.systems {
+            if let Some((session, state, at)) = system.dropped.take() {
+                if now.mono < at + OVERTAKING {
+                    system.dropped = Some((session, state, at));
+                } else if !system.told_to_stop {
+                    let event = Event::Dropped { system: id.clone(), session, state };
+                    self.outputs.push_back(Output::Event(event));
+                }
+            }
+        }
+        let twins = |s: &System| s.twins_at().is_some_and(|at| now.mono >= at);
+        let twins: Vec<_> = self.systems.iter().filter(|(_, s)| twins(s)).map(|(id, _)| id.clone()).collect();
+        for id in twins {
+            self.twins(&id);
+        }
         if self.settings.poll_period.is_some() {
             let due = |s: &System| s.present && s.query.is_none() && now.mono >= s.next_poll;
             let due: Vec<_> = self.systems.iter().filter(|(_, s)| due(s)).map(|(id, _)| id.clone()).collect();
@@ -744,7 +885,9 @@ impl Controller {
     /// When gathering ends, if nobody else comes.
     fn gathered_at(&self, request: &Request) -> Duration {
         let patience = request.begun + self.settings.discovery.min(self.settings.deadline);
+        // Whoever has been found is to have at least half of the time.
         let settled = self.changed_at + self.settings.settle;
+        let settled = settled.min(request.begun + self.settings.deadline / 2);
         let found = match &request.targets {
             Targets::All => self.all_reachable(),
             Targets::Named(names) => names.iter().all(|name| {
@@ -847,6 +990,7 @@ impl Controller {
         for (id, system) in self.systems.iter_mut().filter(|(_, s)| s.channel == channel) {
             if names.is_empty() || names.iter().any(|name| id.is_meant_by(name)) {
                 system.clock.asked(command, now.mono, ours);
+                system.told_to_stop = command == Command::Stop;
             }
         }
     }
@@ -902,7 +1046,10 @@ impl Controller {
         let command = request.command;
         let mut results = BTreeMap::new();
         for (id, asked) in request.asked {
-            let Phase::Resolved(outcome) = asked.phase else { continue };
+            let Phase::Resolved(mut outcome) = asked.phase else { continue };
+            if outcome.is_success() && self.systems.get(&id).is_some_and(|s| s.ambiguous) {
+                outcome = Outcome::Failed(Failure::Ambiguous);
+            }
             if asked.attempts > 0 && asked.acked.is_none() {
                 self.given_up.insert((id.clone(), command == Command::Start));
             }
@@ -963,10 +1110,12 @@ impl Request {
 /// What the state before asking means for a system.
 fn before(command: Command, targets: &Targets, result: Result<State, NoState>) -> Phase {
     match result {
-        Ok(state) if state == command.wanted() => Phase::Resolved(Outcome::Already),
+        Ok(state) if state == command.wanted() => Phase::Resolved(Outcome::Already(state)),
         Ok(state) if state == command.needed() || state.is_transition() => Phase::Again,
         // What is not even configured needs no stopping when everybody is told to stop.
-        Ok(_) if command == Command::Stop && *targets == Targets::All => Phase::Resolved(Outcome::Already),
+        Ok(state) if command == Command::Stop && *targets == Targets::All => {
+            Phase::Resolved(Outcome::Already(state))
+        }
         Ok(state) => Phase::Resolved(Outcome::Failed(Failure::WrongState(state))),
         Err(_) => Phase::Again,
     }

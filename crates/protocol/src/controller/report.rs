@@ -43,6 +43,8 @@ pub enum Failure {
     Slow(State),
     /// It left while the command was under way.
     Gone,
+    /// More than one living process goes by this name, so whose answers and states these are is not known.
+    Ambiguous,
     /// A newer command replaced this one.
     Superseded,
 }
@@ -51,8 +53,8 @@ pub enum Failure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Done(Proof),
-    /// It was in the asked state before it was asked.
-    Already,
+    /// It was in the asked state before it was asked, or, for a stop, in this one that needs none.
+    Already(State),
     Failed(Failure),
 }
 
@@ -121,6 +123,7 @@ impl Failure {
             Self::FalseAck(_) => "false_ack",
             Self::Slow(_) => "slow",
             Self::Gone => "gone",
+            Self::Ambiguous => "ambiguous",
             Self::Superseded => "superseded",
         }
     }
@@ -170,6 +173,10 @@ impl Failure {
                 format!("still {} at the deadline: allow more time with --timeout", state.label())
             }
             Self::Gone => "left the network while it was asked: restart it".to_owned(),
+            Self::Ambiguous => format!(
+                "two systems are called {full}, and which of them answers is not known: rename one with --ros-args -r \
+                 __node:=NAME; if one has just been killed, try again in 10 s"
+            ),
             Self::Superseded => format!("a newer command replaced this {verb}"),
         }
     }

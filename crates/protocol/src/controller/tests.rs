@@ -10,6 +10,10 @@ fn id(name: &str) -> SystemId {
     SystemId::resolve("/", name).unwrap()
 }
 
+fn process_number(number: u8) -> Participant {
+    Participant([number; 12])
+}
+
 fn named(names: &[&str]) -> Targets {
     Targets::Named(names.iter().map(ToString::to_string).collect())
 }
@@ -40,8 +44,21 @@ impl Rig {
         let announcement =
             Announcement { source: system.into(), ros_version: 0, topics: vec!["data".into()] };
         let full = SystemId::resolve(channel, system).unwrap();
-        self.put(Input::Announced { channel: channel.into(), sender: None, announcement }, millis);
+        self.put(
+            Input::Announced { channel: channel.into(), sender: None, participant: None, announcement },
+            millis,
+        );
         self.put(Input::Reachable { node: full.as_str().into(), reachable: true }, millis);
+    }
+
+    /// An announcement by the process with this number.
+    fn announce_by(&mut self, process: u8, system: &str, millis: u64) {
+        let announcement =
+            Announcement { source: system.into(), ros_version: 0, topics: vec!["data".into()] };
+        let full = id(system).as_str().to_owned();
+        let participant = Some(process_number(process));
+        self.put(Input::Announced { channel: "/".into(), sender: None, participant, announcement }, millis);
+        self.put(Input::Reachable { node: full, reachable: true }, millis);
     }
 
     fn put(&mut self, input: Input, millis: u64) {
@@ -76,7 +93,7 @@ impl Rig {
     fn ack(&mut self, system: &str, kind: Kind, offset_ms: i64, millis: u64) {
         let stamp = Wall(at(millis).wall.0 + offset_ms * 1_000_000);
         let message = Control { kind, stamp, source: system.into(), session: String::new(), systems: vec![] };
-        self.put(Input::Control { channel: "/".into(), sender: None, message }, millis);
+        self.put(Input::Control { channel: "/".into(), sender: None, participant: None, message }, millis);
     }
 
     fn published(&mut self) -> Vec<(String, Vec<String>)> {
@@ -167,7 +184,15 @@ fn systems_of_one_name_in_two_namespaces_are_told_apart() {
     let mut rig = Rig::with(&[]);
     for node in ["/left/cam", "/right/cam"] {
         let announcement = Announcement { source: "cam".into(), ..Announcement::default() };
-        rig.put(Input::Announced { channel: "/".into(), sender: Some(node.into()), announcement }, 0);
+        rig.put(
+            Input::Announced {
+                channel: "/".into(),
+                sender: Some(node.into()),
+                participant: None,
+                announcement,
+            },
+            0,
+        );
         rig.put(Input::Reachable { node: node.into(), reachable: true }, 0);
     }
     rig.request(Command::Start, named(&["/right/cam"]), 1000);
@@ -193,7 +218,7 @@ fn a_named_system_is_waited_for_before_anything_is_sent() {
     rig.put(Input::Wake, 500);
     assert!(rig.said.is_empty());
     let announcement = Announcement { source: "a".into(), ..Announcement::default() };
-    rig.put(Input::Announced { channel: "/".into(), sender: None, announcement }, 600);
+    rig.put(Input::Announced { channel: "/".into(), sender: None, participant: None, announcement }, 600);
     rig.answer(|_| INACTIVE, 700);
     assert_eq!(rig.published(), [], "announced but not matched: a volatile message would be lost");
     rig.put(Input::Reachable { node: "/a".into(), reachable: true }, 800);
@@ -218,7 +243,7 @@ fn an_absent_system_is_named() {
     let mut rig = Rig::with(&["a"]);
     rig.request(Command::Start, named(&["a", "nobody"]), 1000);
     rig.run_until_report(|_| ACTIVE);
-    assert_eq!(rig.outcome("a"), Outcome::Already);
+    assert_eq!(rig.outcome("a"), Outcome::Already(State::Active));
     assert_eq!(rig.outcome("nobody"), Outcome::Failed(Failure::Unknown));
     assert!(!rig.report().unwrap().is_success());
 }
@@ -400,7 +425,7 @@ fn wrong_states_are_not_asked_and_get_their_reason() {
     let mut rig = Rig::with(&["a"]);
     rig.request(Command::Start, named(&["a"]), 1000);
     rig.answer(|_| ACTIVE, 1001);
-    assert_eq!(rig.outcome("a"), Outcome::Already);
+    assert_eq!(rig.outcome("a"), Outcome::Already(State::Active));
     assert_eq!(rig.published(), []);
 }
 
@@ -424,7 +449,7 @@ fn a_system_that_dies_while_asked_is_named_and_the_others_are_unaffected() {
     rig.answer(|_| INACTIVE, 1001);
     rig.ack("a", Kind::AckStart, 0, 1002);
     rig.ack("b", Kind::AckStart, 0, 1002);
-    rig.put(Input::Gone { node: "/b".into() }, 1003);
+    rig.put(Input::Gone { node: "/b".into(), participant: None }, 1003);
     rig.answer(|_| ACTIVE, 1004);
     assert_eq!(rig.outcome("a"), Outcome::Done(Proof::Acknowledged));
     assert_eq!(rig.outcome("b"), Outcome::Failed(Failure::Gone));
@@ -439,12 +464,162 @@ fn leaving_and_joining_during_a_session_is_reported_with_the_session() {
     rig.ack("b", Kind::AckStart, 0, 1002);
     rig.answer(|_| ACTIVE, 1003);
     rig.said.clear();
-    rig.put(Input::Gone { node: "/a".into() }, 2000);
+    rig.put(Input::Gone { node: "/a".into(), participant: None }, 2000);
     rig.announce("/", "c", 3000);
     let events = rig.events();
     assert_eq!(events[0], &Event::Left { system: id("a"), session: Some("s1".into()) });
     assert_eq!(events[0].level(), Level::Error);
     assert!(matches!(events[1], Event::Joined { running_session: Some(s), .. } if s == "s1"), "{events:?}");
+}
+
+/// A rig that polls, with system `a` of process 1 active in session `s1` since 1004.
+fn session_of_one() -> Rig {
+    let settings = Settings { poll_period: Some(Duration::from_secs(1)), ..Settings::default() };
+    let mut rig = Rig::with_settings(settings, &[]);
+    rig.announce_by(1, "a", 0);
+    rig.request(Command::Start, Targets::All, 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    rig.ack("a", Kind::AckStart, 0, 1002);
+    rig.answer(|_| ACTIVE, 1004);
+    assert!(rig.report().unwrap().is_success());
+    rig.said.clear();
+    rig
+}
+
+#[test]
+fn a_crash_is_reported_although_the_successor_comes_before_the_lease_ends() {
+    let mut rig = session_of_one();
+    rig.announce_by(2, "a", 1500);
+    let left = Event::Left { system: id("a"), session: Some("s1".into()) };
+    let joined = Event::Joined { system: id("a"), topics: vec!["data".into()], running_session: None };
+    assert_eq!(rig.events(), [&left, &joined]);
+    assert_eq!(rig.controller.session(), None);
+    // The lease of the old one ends: the new one is still there.
+    rig.said.clear();
+    rig.put(Input::Gone { node: "/a".into(), participant: Some(process_number(1)) }, 11_000);
+    assert_eq!(rig.events(), Vec::<&Event>::new());
+    let system = &rig.controller.systems()[&id("a")];
+    assert!(system.present && !system.ambiguous && system.rivals().count() == 0);
+    rig.put(Input::Gone { node: "/a".into(), participant: Some(process_number(2)) }, 12_000);
+    assert_eq!(rig.events(), [&Event::Left { system: id("a"), session: None }]);
+}
+
+#[test]
+fn leaving_a_session_unasked_is_an_error_and_a_stop_by_anybody_is_not() {
+    let stop = Control {
+        kind: Kind::Stop,
+        stamp: Wall(7),
+        source: "other".into(),
+        session: String::new(),
+        systems: vec![],
+    };
+    for stopped_after in [None, Some(500), Some(0)] {
+        let mut rig = session_of_one();
+        rig.put(Input::Wake, 2005);
+        rig.answer(|_| INACTIVE, 2006);
+        if let Some(after) = stopped_after {
+            // It may be heard of later than the state it caused.
+            let message = stop.clone();
+            let input = Input::Control { channel: "/".into(), sender: None, participant: None, message };
+            rig.put(input, 2006 + after);
+        }
+        rig.put(Input::Wake, 3010);
+        let dropped = Event::Dropped { system: id("a"), session: "s1".into(), state: State::Inactive };
+        assert_eq!(dropped.level(), Level::Error);
+        assert_eq!(rig.events().contains(&&dropped), stopped_after.is_none(), "{:?}", rig.events());
+    }
+    let mut rig = session_of_one();
+    rig.request(Command::Stop, Targets::All, 2000);
+    rig.answer(|_| ACTIVE, 2001);
+    rig.ack("a", Kind::AckStop, 0, 2002);
+    rig.answer(|_| INACTIVE, 2003);
+    rig.put(Input::Wake, 4000);
+    assert!(!rig.events().iter().any(|e| matches!(e, Event::Dropped { .. })), "{:?}", rig.events());
+}
+
+#[test]
+fn other_topics_are_told() {
+    let mut rig = Rig::with(&["a"]);
+    rig.announce("/", "a", 100);
+    assert_eq!(rig.events(), Vec::<&Event>::new());
+    let announcement = Announcement { source: "a".into(), ros_version: 0, topics: vec!["more".into()] };
+    rig.put(Input::Announced { channel: "/".into(), sender: None, participant: None, announcement }, 200);
+    assert_eq!(rig.events(), [&Event::Topics { system: id("a"), topics: vec!["more".into()] }]);
+}
+
+#[test]
+fn two_living_systems_of_one_name_are_no_success() {
+    let twins = Event::Twins { system: id("a") };
+    // Both there when the controller comes.
+    let mut rig = Rig::with(&[]);
+    rig.announce_by(1, "a", 0);
+    rig.announce_by(2, "a", 300);
+    assert!(rig.events().contains(&&twins));
+    rig.request(Command::Stop, named(&["a"]), 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    assert_eq!(rig.published().len(), 1, "the other one may be active");
+    rig.run_until_report(|_| INACTIVE);
+    assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::Ambiguous));
+    // One of them leaves: the other is what it is called.
+    rig.said.clear();
+    rig.put(Input::Gone { node: "/a".into(), participant: Some(process_number(1)) }, 20_000);
+    let system = &rig.controller.systems()[&id("a")];
+    assert!(system.present && !system.ambiguous && system.participant == Some(process_number(2)));
+
+    // The older one is heard after the newer one had come.
+    let mut rig = Rig::with(&[]);
+    rig.announce_by(1, "a", 0);
+    rig.announce_by(2, "a", 5000);
+    assert!(!rig.events().contains(&&twins), "it may have been restarted");
+    let message = Control {
+        kind: Kind::AckStart,
+        stamp: Wall(7),
+        source: "a".into(),
+        session: String::new(),
+        systems: vec![],
+    };
+    let participant = Some(process_number(1));
+    rig.put(Input::Control { channel: "/".into(), sender: None, participant, message }, 6000);
+    assert!(rig.events().contains(&&twins));
+
+    // Or it outlives every lease.
+    let mut rig = Rig::with(&[]);
+    rig.announce_by(1, "a", 0);
+    rig.announce_by(2, "a", 5000);
+    rig.put(Input::Wake, 34_999);
+    assert!(!rig.events().contains(&&twins));
+    assert_eq!(rig.controller.next_deadline(), Some(Duration::from_secs(35)));
+    rig.put(Input::Wake, 35_000);
+    assert!(rig.events().contains(&&twins));
+}
+
+#[test]
+fn a_short_time_is_not_spent_on_waiting_for_more_systems() {
+    let settings = Settings {
+        settle: Duration::from_millis(1200),
+        deadline: Duration::from_secs(1),
+        ..Settings::default()
+    };
+    for targets in [Targets::All, named(&["a"])] {
+        let mut rig = Rig::with_settings(settings.clone(), &[]);
+        rig.request(Command::Start, targets, 0);
+        rig.announce("/", "a", 300);
+        rig.run_until_queried();
+        rig.answer(|_| INACTIVE, 502);
+        assert_eq!(rig.published().len(), 1);
+        rig.ack("a", Kind::AckStart, 0, 503);
+        rig.answer(|_| ACTIVE, 504);
+        assert!(rig.report().unwrap().is_success());
+    }
+}
+
+#[test]
+fn what_needs_no_stopping_is_reported_with_its_state() {
+    let mut rig = Rig::with(&["a"]);
+    rig.request(Command::Stop, Targets::All, 1000);
+    rig.answer(|_| Ok(State::Unconfigured), 1001);
+    rig.put(Input::Wake, 2000);
+    assert_eq!(rig.outcome("a"), Outcome::Already(State::Unconfigured));
 }
 
 #[test]
@@ -501,7 +676,7 @@ fn an_old_estimate_does_not_vouch_for_the_clock_in_another_controllers_session()
             session: String::new(),
             systems: vec![],
         };
-        rig.put(Input::Control { channel: "/".into(), sender: None, message: stop }, 2000);
+        rig.put(Input::Control { channel: "/".into(), sender: None, participant: None, message: stop }, 2000);
         rig.ack("a", Kind::AckStop, offset, 2001);
         let answered = rig.events().into_iter().find(|e| matches!(e, Event::Answered { .. })).unwrap();
         assert_eq!(answered.level(), Level::Error, "{answered}");
@@ -521,10 +696,13 @@ fn other_controllers_are_heard_and_our_own_echo_is_not_one() {
     });
     let own = own.unwrap();
     rig.said.clear();
-    rig.put(Input::Control { channel: "/".into(), sender: None, message: own.clone() }, 1002);
+    rig.put(
+        Input::Control { channel: "/".into(), sender: None, participant: None, message: own.clone() },
+        1002,
+    );
     assert_eq!(rig.events(), Vec::<&Event>::new());
     let other = Control { stamp: Wall(7), session: "theirs".into(), ..own };
-    rig.put(Input::Control { channel: "/".into(), sender: None, message: other }, 1003);
+    rig.put(Input::Control { channel: "/".into(), sender: None, participant: None, message: other }, 1003);
     assert!(matches!(rig.events()[..], [Event::Foreign { .. }]));
 }
 
@@ -538,14 +716,17 @@ fn a_session_opened_by_another_controller_is_followed() {
         session: "theirs".into(),
         systems: vec!["a".into()],
     };
-    rig.put(Input::Control { channel: "/".into(), sender: None, message: start.clone() }, 1000);
+    rig.put(
+        Input::Control { channel: "/".into(), sender: None, participant: None, message: start.clone() },
+        1000,
+    );
     rig.ack("a", Kind::AckStart, 0, 1001);
     rig.answer(|_| ACTIVE, 1002);
     assert_eq!(rig.controller.session(), Some("theirs"));
     // The acknowledgement may come first: it has another publisher.
     let mut rig = Rig::with(&["a"]);
     rig.ack("a", Kind::AckStart, 0, 1000);
-    rig.put(Input::Control { channel: "/".into(), sender: None, message: start }, 1001);
+    rig.put(Input::Control { channel: "/".into(), sender: None, participant: None, message: start }, 1001);
     rig.answer(|_| ACTIVE, 1002);
     rig.put(Input::Wake, 5000);
     assert_eq!(rig.controller.session(), Some("theirs"));
@@ -601,6 +782,7 @@ fn hostile_names_are_refused_and_lose_nothing() {
             Input::Announced {
                 channel: "/".into(),
                 sender: None,
+                participant: None,
                 announcement: Announcement { source: source.into(), ..Announcement::default() },
             },
             1000,
@@ -618,6 +800,17 @@ fn more_systems_than_anyone_has_do_not_grow_the_memory() {
         rig.announce("/", &format!("flood_{n}"), 1000);
     }
     assert_eq!(rig.controller.systems().len(), MAX_SYSTEMS);
+}
+
+#[test]
+fn invented_acknowledgements_do_not_keep_systems_out() {
+    let mut rig = Rig::with(&["a"]);
+    for n in 0..2 * MAX_SYSTEMS {
+        rig.ack(&format!("flood_{n}"), Kind::AckStart, 0, 1000 + n as u64);
+    }
+    assert_eq!(rig.controller.systems().len(), MAX_SYSTEMS);
+    rig.announce("/", "b", 9000);
+    assert!(rig.controller.systems()[&id("a")].announced && rig.controller.systems()[&id("b")].announced);
 }
 
 #[test]

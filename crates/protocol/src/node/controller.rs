@@ -8,7 +8,8 @@ use std::{
 };
 
 use rosless_graph::{
-    CallError, Client, Error, Graph, Handle, Node, Qos, RawPublisher, Result, SampleInfo, Subscription,
+    CallError, Client, Error, GidPrefix, Graph, Handle, Node, Qos, RawPublisher, Result, SampleInfo,
+    Subscription,
 };
 use rosless_wire::lifecycle_msgs::{
     msg::TransitionEvent,
@@ -17,7 +18,7 @@ use rosless_wire::lifecycle_msgs::{
 
 use super::{now, wire};
 use crate::{
-    controller::{Controller, Event, Input, NoState, Output, Report, Settings, System, Targets},
+    controller::{Controller, Event, Input, NoState, Output, Participant, Report, Settings, System, Targets},
     dialect::Dialect,
     message::{Command, Control, State},
     name::{NameError, SystemId},
@@ -45,8 +46,8 @@ struct Inner<S> {
     clients: RefCell<BTreeMap<SystemId, Client<GetState, S>>>,
     /// The transition events of systems that did not do as they were told.
     watches: RefCell<BTreeMap<SystemId, Subscription<S>>>,
-    /// Systems whose nodes were seen on the graph: only those can be missed.
-    seen: RefCell<BTreeSet<String>>,
+    /// Systems whose nodes were seen on the graph, and in which process: only those can be missed.
+    seen: RefCell<BTreeSet<(String, Option<Participant>)>>,
     notice: RefCell<NoticeFn<S>>,
     /// A notice may make its receiver ask for more: what comes of it is handed on by the drain under way.
     draining: Cell<bool>,
@@ -164,22 +165,23 @@ impl<S: 'static> ControllerNode<S> {
         let (me, channel) = (self.clone(), namespace.to_owned());
         wire::subscribe_control(handle, node, *dialect, control, move |app, message, info| {
             me.notice(app, Notice::Message(&message));
-            let sender = me.sender(&info);
-            me.put(app, Input::Control { channel: channel.clone(), sender, message });
+            let (sender, participant) = me.sender(&info);
+            me.put(app, Input::Control { channel: channel.clone(), sender, participant, message });
         })?;
         let (me, channel) = (self.clone(), namespace.to_owned());
         wire::subscribe_environment(handle, node, *dialect, environment, move |app, announcement, info| {
-            let sender = me.sender(&info);
-            me.put(app, Input::Announced { channel: channel.clone(), sender, announcement });
+            let (sender, participant) = me.sender(&info);
+            me.put(app, Input::Announced { channel: channel.clone(), sender, participant, announcement });
             let graph = me.0.node.context().graph();
             me.graph_changed(app, &graph);
         })?;
         Ok(())
     }
 
-    /// The full name of the publishing node.
-    fn sender(&self, info: &SampleInfo) -> Option<String> {
-        Some(self.0.node.context().graph().node_of(&info.publisher)?.to_string())
+    /// The full name of the publishing node, and its process.
+    fn sender(&self, info: &SampleInfo) -> (Option<String>, Option<Participant>) {
+        let node = self.0.node.context().graph().node_of(&info.publisher);
+        (node.map(|node| node.to_string()), Some(Participant(info.publisher.prefix().0)))
     }
 
     fn graph_changed(&self, app: &mut S, graph: &Graph) {
@@ -191,41 +193,62 @@ impl<S: 'static> ControllerNode<S> {
                 }
             }
         }
-        let matched: BTreeMap<String, BTreeSet<String>> = self
+        let ourselves = self.0.node.full_name();
+        let matched: BTreeMap<String, Vec<(GidPrefix, String)>> = self
             .0
             .channels
             .borrow()
             .iter()
             .map(|(namespace, publisher)| {
-                let name = |gid| graph.node_of(gid).map_or_else(String::new, |node| node.to_string());
-                (namespace.clone(), graph.matched(&publisher.gid()).map(name).collect())
+                let gid = publisher.gid();
+                let matched = graph.matched(&gid).map(|gid| {
+                    (gid.prefix(), graph.node_of(gid).map_or_else(String::new, |node| node.to_string()))
+                });
+                (namespace.clone(), matched.filter(|(_, node)| *node != ourselves).collect())
             })
             .collect();
         for (id, system) in self.systems() {
             let node = id.as_str().to_owned();
-            let there = graph.has_node(&node);
+            let there = is_there(graph, &node, system.participant);
+            let seen = (node.clone(), system.participant);
             if there {
-                self.0.seen.borrow_mut().insert(node.clone());
-            }
-            if system.present && !there && self.0.seen.borrow_mut().remove(&node) {
-                let client = self.0.clients.borrow_mut().remove(&id);
-                if let Some(client) = client {
-                    client.close();
-                }
-                let watch = self.0.watches.borrow_mut().remove(&id);
-                if let Some(watch) = watch {
-                    watch.close();
-                }
-                self.put(app, Input::Gone { node });
+                self.0.seen.borrow_mut().insert(seen);
+            } else if system.present && self.0.seen.borrow_mut().remove(&seen) {
+                self.forget(&id);
+                self.put(app, Input::Gone { node, participant: system.participant });
                 continue;
             }
+            for rival in system.rivals() {
+                let participant = Some(rival);
+                let left = !graph.endpoints().any(|endpoint| endpoint.gid.prefix().0 == rival.0);
+                let was_there = self.0.seen.borrow().contains(&(node.clone(), participant));
+                if left || was_there && !is_there(graph, &node, participant) {
+                    self.0.seen.borrow_mut().remove(&(node.clone(), participant));
+                    self.put(app, Input::Gone { node: node.clone(), participant });
+                }
+            }
             // Behind a bridge there is no node of that name: then any listener will do.
+            let its_own = |(prefix, name): &(GidPrefix, String)| {
+                *name == node && system.participant.is_none_or(|participant| participant.0 == prefix.0)
+            };
             let reachable = matched
                 .get(&system.channel)
-                .is_some_and(|nodes| if there { nodes.contains(&node) } else { !nodes.is_empty() });
+                .is_some_and(|nodes| if there { nodes.iter().any(its_own) } else { !nodes.is_empty() });
             if reachable != system.reachable {
                 self.put(app, Input::Reachable { node, reachable });
             }
+        }
+    }
+
+    /// Ends what was opened for one system.
+    fn forget(&self, system: &SystemId) {
+        let client = self.0.clients.borrow_mut().remove(system);
+        if let Some(client) = client {
+            client.close();
+        }
+        let watch = self.0.watches.borrow_mut().remove(system);
+        if let Some(watch) = watch {
+            watch.close();
         }
     }
 
@@ -296,6 +319,10 @@ impl<S: 'static> ControllerNode<S> {
         if let Some(client) = self.0.clients.borrow().get(system) {
             return Ok(client.clone());
         }
+        // The engine forgets systems when there are too many.
+        let known = |id: &SystemId| self.0.engine.borrow().systems().contains_key(id);
+        let forgotten: Vec<_> = self.0.clients.borrow().keys().filter(|id| !known(id)).cloned().collect();
+        forgotten.iter().for_each(|id| self.forget(id));
         let client =
             self.0.handle.client::<GetState>(&self.0.node, &format!("{}/get_state", system.as_str()))?;
         self.0.clients.borrow_mut().insert(system.clone(), client.clone());
@@ -339,6 +366,16 @@ impl<S: 'static> ControllerNode<S> {
                 log::error!(target: self.0.node.logger(), "cannot ask {system} for its state: {error}");
                 self.put(app, Input::State { system, query, result: Err(NoState::NoAnswer) });
             }
+        }
+    }
+}
+
+/// Whether the graph has the node, in this process if one is given.
+fn is_there(graph: &Graph, node: &str, participant: Option<Participant>) -> bool {
+    match participant {
+        None => graph.has_node(node),
+        Some(Participant(prefix)) => {
+            graph.endpoints_of(node).iter().any(|(_, endpoint)| endpoint.gid.prefix().0 == prefix)
         }
     }
 }
