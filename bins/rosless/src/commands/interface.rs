@@ -25,7 +25,12 @@ pub(crate) enum Command {
     /// List the packages that have definitions
     Packages(Only),
     /// Print a message, service request or goal with default values, ready to edit
-    Proto { r#type: String },
+    Proto {
+        r#type: String,
+        /// Print no quotes around it
+        #[arg(long)]
+        no_quotes: bool,
+    },
     /// Print a definition with everything it contains
     Show(Show),
 }
@@ -68,7 +73,7 @@ impl Command {
                 packages(environment, &registry, &only);
                 Ok(())
             }
-            Self::Proto { r#type } => proto(environment, &registry, &r#type),
+            Self::Proto { r#type, no_quotes } => proto(environment, &registry, &r#type, no_quotes),
             Self::Show(show) => show.run(environment, &registry),
         }
     }
@@ -142,7 +147,7 @@ fn packages(environment: &Environment, registry: &Registry, only: &Only) {
     print_lines(environment, &packages);
 }
 
-fn proto(environment: &Environment, registry: &Registry, name: &str) -> Result<()> {
+fn proto(environment: &Environment, registry: &Registry, name: &str, no_quotes: bool) -> Result<()> {
     let full_name = registry.full_name(name)?;
     let part = match full_name.split('/').nth(1) {
         Some("srv") if !full_name.ends_with("_Response") => format!("{full_name}_Request"),
@@ -152,7 +157,10 @@ fn proto(environment: &Environment, registry: &Registry, name: &str) -> Result<(
     let message = DynamicMessage::new(&registry.message_type(&part)?);
     match environment.json() {
         true => output::json(&message),
-        false => out!("\"{}\"", message.to_yaml(YamlStyle::default())),
+        false => {
+            let quote = if no_quotes { "" } else { "\"" };
+            out!("{quote}{}{quote}", message.to_yaml(YamlStyle::default()));
+        }
     }
     Ok(())
 }

@@ -100,6 +100,8 @@ fn what_ros2_accepts_is_accepted() {
             &["interface", "package", "std_srvs", "--only-srvs"],
             "std_srvs/srv/Empty\nstd_srvs/srv/SetBool\nstd_srvs/srv/Trigger\n",
         ),
+        (&["interface", "proto", "std_msgs/msg/String"], "\"data: ''\n\"\n"),
+        (&["interface", "proto", "std_msgs/msg/String", "--no-quotes"], "data: ''\n\n"),
         (&["param", "get", "/talker", "rate", "--include-hidden-nodes"], "Integer value is: 10\n"),
         (
             &["lifecycle", "list", "/lc_talker", "--include-hidden-nodes", "--json", "--spin-time", "5"],
