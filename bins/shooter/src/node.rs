@@ -55,7 +55,8 @@ pub(crate) fn run(context: &Context) -> Result<ExitCode> {
         }
     })?;
     app.publish_state();
-    log::info!(target: node.logger(), "launcher ready: aim on /shooter_state_input, throw with /shoot_value");
+    let (aim, throw) = (node.resolve_topic("shooter_state_input")?, node.resolve_topic("shoot_value")?);
+    log::info!(target: node.logger(), "launcher ready: aim on {aim}, throw with {throw}");
     event_loop.run(&mut app)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -76,7 +77,7 @@ impl App {
                 log::info!(target: self.node.logger(), "aims from x {x}, z {z}, heading {phi}, elevation {psi}");
                 self.publish_state();
             }
-            Err(reason) => log::warn!(target: self.node.logger(), "/shooter_state_input refused: {reason}"),
+            Err(reason) => log::warn!(target: self.node.logger(), "aim refused: {reason}"),
         }
     }
 

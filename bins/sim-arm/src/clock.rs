@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use rosless_arm::{ArmClock, ClockNews, InitTime};
-use rosless_graph::{Client, EventLoop, Node, monotonic};
+use rosless_graph::{Client, EventLoop, Node, graph::Role, monotonic};
 use rosless_wire::robot3_18c1054::srv::{GetInitTime, GetInitTimeRequest, GetInitTimeResponse};
 
 use crate::run::App;
@@ -15,6 +15,9 @@ const PERIOD: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_millis(200);
 /// More questions are not open at a time, however much the graph changes.
 const MOST_OPEN: usize = 4;
+
+/// Two arms are two only when both are there for so many periods: one that was killed is believed alive for a while.
+const CROWDED: u32 = 15;
 
 /// Time since the Unix epoch.
 pub(crate) fn wall() -> Duration {
@@ -30,12 +33,15 @@ pub(crate) struct SharedClock {
     clock: ArmClock,
     client: Client<GetInitTime, App>,
     node: Node,
+    /// For how many periods more than one arm has been there.
+    crowded: u32,
 }
 
 impl SharedClock {
     /// Asks with `node`, at once and then again and again.
     pub(crate) fn new(event_loop: &EventLoop<App>, node: &Node) -> Result<Self> {
         event_loop.timer(PERIOD, |app| {
+            app.clock.count_arms();
             if app.clock.client.pending() == 0 {
                 app.clock.ask();
             }
@@ -43,11 +49,25 @@ impl SharedClock {
         // Also beside an open question: that may have gone to an arm which is no more.
         event_loop.on_graph_change(|app, _| app.clock.ask());
         let client = event_loop.client(node, "get_init_time")?;
-        Ok(Self { clock: ArmClock::default(), client, node: node.clone() })
+        Ok(Self { clock: ArmClock::default(), client, node: node.clone(), crowded: 0 })
     }
 
     pub(crate) fn now(&self) -> Duration {
         self.clock.now(monotonic())
+    }
+
+    fn count_arms(&mut self) {
+        let server = Role::Server(self.client.service().to_owned());
+        let arms =
+            self.node.context().graph().endpoints().filter(|e| e.role().as_ref() == Some(&server)).count();
+        self.crowded = if arms > 1 { self.crowded.saturating_add(1) } else { 0 };
+        if self.crowded == CROWDED {
+            log::warn!(
+                target: self.node.logger(),
+                "{arms} arms serve {}: times, postures and catches get mixed up, give each its own namespace or domain",
+                self.client.service(),
+            );
+        }
     }
 
     fn ask(&self) {

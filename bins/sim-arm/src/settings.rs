@@ -114,14 +114,11 @@ pub(crate) fn arm(node: &Node, current: &CurrentGains) -> Result<ArmConfig, Para
 pub(crate) fn declare_planner(node: &Node, behaviour: &BehaviourArgs) -> Result<()> {
     let strategy = behaviour.strategy_name();
     declare_choice(node, "strategy", strategy, &["apex", "best"], "Where to catch")?;
-    declare(
-        node,
-        "reserve",
-        0.01,
-        0.0,
-        1.0,
-        "Time to spare (s) with which best is content at the highest point",
-    )?;
+    let PlannerConfig { reserve, planning_time, .. } = PlannerConfig::default();
+    let description = "Time to spare (s) with which best is content at the highest point";
+    declare(node, "reserve", reserve, 0.0, 1.0, description)?;
+    let description = "Time (s) that best needs for planning, before the arm can set off";
+    declare(node, "planning_time", planning_time, 0.0, 1.0, description)?;
     declare_limits(node)
 }
 
@@ -129,8 +126,8 @@ pub(crate) fn declare_planner(node: &Node, behaviour: &BehaviourArgs) -> Result<
 pub(crate) fn planner(node: &Node) -> Result<PlannerConfig, ParameterError> {
     let strategy =
         if node.parameter::<String>("strategy")? == "best" { Strategy::Best } else { Strategy::Apex };
-    let mut config =
-        PlannerConfig { strategy, reserve: node.parameter("reserve")?, ..PlannerConfig::default() };
+    let (reserve, planning_time) = (node.parameter("reserve")?, node.parameter("planning_time")?);
+    let mut config = PlannerConfig { strategy, reserve, planning_time, ..PlannerConfig::default() };
     config.robot.limits = limits(node)?;
     Ok(config)
 }

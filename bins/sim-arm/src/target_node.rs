@@ -1,8 +1,10 @@
 //! The node ball_initial_to_arm_target.
 
+use std::time::Duration;
+
 use anyhow::Result;
-use rosless_arm::{Ball, Planner};
-use rosless_graph::{Context, EventLoop, Node, Publisher, Qos};
+use rosless_arm::{Ball, Planner, Strategy};
+use rosless_graph::{Context, EventLoop, Node, Publisher, Qos, monotonic};
 use rosless_wire::std_msgs::msg::{Float32, Float32MultiArray};
 
 use crate::{
@@ -73,8 +75,15 @@ impl TargetNode {
         &self.node
     }
 
-    fn throw(&mut self, ball: &[f32], now: std::time::Duration) {
-        match self.planner.throw(ball, now) {
+    fn throw(&mut self, ball: &[f32], now: Duration) {
+        let began = monotonic();
+        let plan = self.planner.throw(ball, now);
+        let (took, allowed) = (monotonic() - began, self.planner.config.planning_time);
+        if self.planner.config.strategy == Strategy::Best && took.as_secs_f64() > allowed {
+            let logger = self.node.logger();
+            log::warn!(target: logger, "planning took {took:.1?}, longer than planning_time {allowed} s: the arm starts late");
+        }
+        match plan {
             Ok(catch) => {
                 // In this order, as the original: an arm drops the closing time when its target is out of reach.
                 self.reserve.publish(&Float32 { data: catch.close_at as f32 });

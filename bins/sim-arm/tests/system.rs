@@ -9,7 +9,9 @@ use rosless_arm::{
     JOINT_NAMES, Launcher, Limits, Strategy,
     evaluate::{Setup, Simulation, Throw},
 };
+use rosless_graph::{Context, ContextOptions, EventLoop, Qos};
 use rosless_tests::{Daemon, DomainLease, sibling_binary};
+use rosless_wire::std_msgs::msg::Float32MultiArray;
 
 fn throw(x: f64, z: f64, phi: f64, psi: f64, speed: f64) -> Throw {
     Throw { launcher: Launcher { x, z, phi, psi }, speed }
@@ -306,6 +308,22 @@ fn a_new_viewer_sees_the_closed_hand_and_a_new_arm_lets_go_of_the_ball() {
     let seen = probe.heard.joint_samples;
     probe.until("more joint states", |h| h.joint_samples > seen + 5);
     assert_eq!(probe.joint("ball_z"), Some(-1.0), "it does not fly again");
+}
+
+#[test]
+fn a_second_arm_is_warned_of_and_logs_say_full_names() {
+    let domain = DomainLease::acquire();
+    let in_namespace = |nodes| sim_arm(&domain, &["--nodes", nodes, "--ros-args", "-r", "__ns:=/left", "--"]);
+    let first = in_namespace("arm_controller,ball_initial_to_arm_target");
+    let context = Context::new(ContextOptions::for_domain(domain.id())).unwrap();
+    let node = context.node("probe").unwrap();
+    let event_loop = EventLoop::<()>::new(&context).unwrap();
+    let target = node.publisher::<Float32MultiArray>("/left/target_arm_state", Qos::default()).unwrap();
+    assert!(event_loop.run_until(&mut (), common::PATIENCE, |()| target.matched() > 0).unwrap());
+    target.publish(&Float32MultiArray::default());
+    first.wait_for_line("/left/target_arm_state refused: malformed", common::PATIENCE);
+    let _second = in_namespace("arm_controller");
+    first.wait_for_line("2 arms serve /left/get_init_time", common::PATIENCE);
 }
 
 #[test]

@@ -140,6 +140,8 @@ impl Simulation {
             Ok(plan) => plan,
             Err(reason) => return let_go(reason),
         };
+        self.run_until(self.now + self.setup.planner.delay(), |_, _| None::<()>);
+        let now = Duration::from_secs_f64(self.now);
         self.arm.handle(ArmInput::CloseAt(plan.close_at as f32), now);
         self.arm.handle(ArmInput::Target(&plan.target().to_array()), now);
         let end = plan.close_at.max(self.now) + 0.1;
@@ -195,14 +197,15 @@ impl Simulation {
 }
 
 /// The catch with which an arm at rest at home has the most time to spare (or the highest point, if that leaves the
-/// planner's reserve). Looks at catches at the hand's centre, with the hand at rest.
+/// planner's reserve), after the time that `Best` needs for planning. Looks at catches at the hand's centre, with the
+/// hand at rest.
 pub fn best_catch(setup: &Setup, ball: &Ball, search: Search) -> Result<Catch, NoCatch> {
     let problem = Problem {
         robot: &setup.planner.robot,
         ball: *ball,
         angles: Joints::zeros(),
         speeds: Joints::zeros(),
-        now: ball.released + setup.latency,
+        now: ball.released + setup.latency + setup.planner.planning_time,
     };
     problem.solve(setup.planner.reserve, search)
 }

@@ -79,11 +79,23 @@ pub struct PlannerConfig {
     pub strategy: Strategy,
     /// Seconds to spare that `Best` wants before it is content with the highest point.
     pub reserve: f64,
+    /// Seconds that `Best` allows itself for looking: it plans for an arm that sets off that much later.
+    pub planning_time: f64,
+}
+
+impl PlannerConfig {
+    /// Seconds from hearing of a throw until the arm is told: the documented rule needs no time to speak of.
+    pub(crate) fn delay(&self) -> f64 {
+        match self.strategy {
+            Strategy::Apex => 0.0,
+            Strategy::Best => self.planning_time,
+        }
+    }
 }
 
 impl Default for PlannerConfig {
     fn default() -> Self {
-        Self { robot: Robot::default(), strategy: Strategy::default(), reserve: 0.01 }
+        Self { robot: Robot::default(), strategy: Strategy::default(), reserve: 0.01, planning_time: 0.015 }
     }
 }
 
@@ -121,10 +133,12 @@ impl Planner {
             return Ok(apex_catch(&ball));
         }
         // The report may be a control period old: go on from it to where the arm was heading.
-        let since = now.saturating_sub(self.heard).as_secs_f64();
+        let delay = self.config.delay();
+        let since = now.saturating_sub(self.heard).as_secs_f64() + delay;
         let limits = &self.config.robot.limits;
         let (angles, speeds) = Move::new(&self.angles, &self.speeds, &self.goal, limits).at(since);
-        let problem = Problem { robot: &self.config.robot, ball, angles, speeds, now: now.as_secs_f64() };
+        let now = now.as_secs_f64() + delay;
+        let problem = Problem { robot: &self.config.robot, ball, angles, speeds, now };
         let catch = problem.solve(self.config.reserve, Search::Online)?;
         if let Ok(course) = problem.course(&catch.position, &catch.rotation) {
             self.goal = course.goal();
@@ -150,6 +164,7 @@ pub struct Problem<'a> {
     pub ball: Ball,
     pub angles: Joints,
     pub speeds: Joints,
+    /// When the arm can set off.
     pub now: f64,
 }
 

@@ -132,6 +132,21 @@ fn best_says_how_late_the_arm_would_be() {
 }
 
 #[test]
+fn best_counts_the_time_it_needs_for_planning() {
+    let ball = throw(-0.2, -1.2, 0.2, 0.9, 4.6).launcher.release(4.6, 1.0);
+    let slack = |planning_time| {
+        let config = PlannerConfig { strategy: Strategy::Best, planning_time, ..Default::default() };
+        Planner::new(config).throw(&ball.to_array(), seconds(1.0)).unwrap().slack.unwrap()
+    };
+    assert!((slack(0.0) - slack(0.02) - 0.02).abs() < 1e-9);
+    // Whoever needs longer than the ball flies catches nothing.
+    let mut setup = best();
+    setup.planner.planning_time = 1.0;
+    let report = evaluate(&setup, 12, 11, Search::Online, drop);
+    assert_eq!((report.total.feasible, report.total.caught), (0, 0), "{report:?}");
+}
+
+#[test]
 fn the_target_is_upright_at_the_apex() {
     let ball = throw(-0.2, -1.2, 0.2, 0.9, 4.6).launcher.release(4.6, 0.5);
     let catch = apex_catch(&ball);
