@@ -56,6 +56,7 @@ enum Happening {
     Query(usize, u64),
     State(usize, u64, Result<State, NoState>),
     TransitionEnds(usize, u32),
+    TransitionEvent(usize, State, State),
     Dies(usize),
     IsMissed(usize, u32),
     Returns(usize),
@@ -74,6 +75,7 @@ struct Simulated {
     /// Every state it was in and from when.
     history: Vec<(u64, State)>,
     activations: u32,
+    watched: bool,
 }
 
 struct Simulation {
@@ -118,6 +120,7 @@ impl Simulation {
                 running: None,
                 history: Vec::new(),
                 activations: 0,
+                watched: false,
             });
             simulation.plan(0, Happening::Returns(n));
         }
@@ -225,11 +228,22 @@ impl Simulation {
             Happening::TransitionEnds(n, life) if self.systems[n].alive && self.systems[n].life == life => {
                 let command = self.systems[n].running.take().expect("one transition at a time");
                 let succeeded = self.dice(100) >= self.world.fail_percent;
+                let way = match command {
+                    Command::Start => [State::Inactive, State::Activating, State::Active],
+                    Command::Stop => [State::Active, State::Deactivating, State::Inactive],
+                };
+                let state = if succeeded { way[2] } else { way[0] };
                 if succeeded {
-                    let state = if command == Command::Start { State::Active } else { State::Inactive };
                     self.enter(n, state);
                 }
+                if self.systems[n].watched {
+                    self.send(n, true, Happening::TransitionEvent(n, way[1], state));
+                }
                 self.feed(n, controlled::Input::Finished { succeeded });
+            }
+            Happening::TransitionEvent(n, from, to) => {
+                let system = self.systems[n].id.clone();
+                self.controller.handle(controller::Input::Transition { system, from, to }, here);
             }
             Happening::Dies(n) => {
                 self.systems[n].alive = false;
@@ -316,8 +330,10 @@ impl Simulation {
                         .expect("only known systems are asked");
                     self.send(n, false, Happening::Query(n, query));
                 }
-                // A transition event may be lost like everything else: here all are.
-                Output::WatchTransitions { .. } => {}
+                Output::WatchTransitions { system } => {
+                    let watched = self.systems.iter_mut().find(|s| s.id == system);
+                    watched.expect("only known systems are watched").watched = true;
+                }
                 Output::Event(event) => assert!(!event.to_string().is_empty()),
                 Output::Finished(report) => self.reports.push((self.millis, report)),
             }

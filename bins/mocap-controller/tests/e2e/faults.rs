@@ -45,7 +45,9 @@ fn a_system_restarted_before_its_lease_ends_is_missed_in_the_session() {
     let daemon = stage.controller(&["run"]);
     daemon.wait_for_line("[victim] is inactive", PATIENCE);
     assert!(stage.command(&["start", "victim", "--session", "s1"]).status.success());
-    daemon.wait_for_line("[victim] inactive -> active", PATIENCE);
+    for line in ["[victim] inactive -> active", "[victim] start elapsed", r#"sends START session "s1""#] {
+        daemon.wait_for_line(line, PATIENCE);
+    }
     victim.signal("KILL");
     let again = stage.system(&["--kind", "auxiliary", "--name", "victim", "--topics", "more"]);
     let line = daemon.wait_for_line(r#"[victim] left while session "s1" was running"#, PATIENCE);
@@ -70,10 +72,13 @@ fn two_systems_of_one_name_are_no_success() {
     let first = stage.system(&["--kind", "auxiliary", "--name", "cam"]);
     let second = stage.system(&["--kind", "auxiliary", "--name", "cam"]);
     for (command, done) in [("start", "System [cam] started"), ("stop", "System [cam] stopped")] {
-        let output = stage.command(&[command, "cam"]);
-        let errors = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{command}: {errors}");
-        assert!(errors.contains("cam: two systems are called /cam"), "{errors}");
+        // On a busy machine one of them may not be discovered in time.
+        rosless_tests::eventually(&format!("{command} notices both"), PATIENCE, || {
+            let output = stage.command(&[command, "cam"]);
+            let noticed = text(&output.stderr).contains("cam: two systems are called /cam");
+            assert!(!noticed || output.status.code() == Some(1), "{output:?}");
+            noticed
+        });
         first.wait_for_line(done, PATIENCE);
         second.wait_for_line(done, PATIENCE);
     }
@@ -84,8 +89,11 @@ fn a_short_timeout_is_enough_for_a_system_that_is_there() {
     let stage = Stage::new();
     let _system = stage.system(&["--kind", "auxiliary", "--name", "cam"]);
     for arguments in [&["start", "cam"][..], &["stop"], &["start", "--all"], &["stop", "cam"]] {
-        let output = stage.prepare_command(arguments).args(["--timeout", "1.2"]).output().unwrap();
-        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        // On a busy machine discovery alone may take as long.
+        rosless_tests::eventually(&format!("{arguments:?} succeeds"), PATIENCE, || {
+            let mut command = stage.prepare_command(arguments);
+            command.args(["--timeout", "1.2"]).output().unwrap().status.success()
+        });
     }
 }
 

@@ -94,7 +94,11 @@ impl fmt::Display for Event {
             Self::Left { system, session: None } => write!(f, "[{system}] left"),
             Self::Topics { system, topics } => write!(f, "[{system}] has other topics now: {topics:?}"),
             Self::Twins { system } => {
-                write!(f, "two systems are called {}: rename one, or not all is known", system.as_str())
+                write!(
+                    f,
+                    "two systems are called {}: their answers cannot be told apart, rename one",
+                    system.as_str()
+                )
             }
             Self::Dropped { system, session, state } => {
                 write!(
