@@ -79,7 +79,10 @@ struct ClientArgs {
 
 fn seconds(text: &str) -> Result<Duration, String> {
     let value: f64 = text.parse().map_err(|_| format!("'{text}' is not a number of seconds"))?;
-    Duration::try_from_secs_f64(value).map_err(|error| error.to_string())
+    if !(0.0..=86_400.0).contains(&value) {
+        return Err("must be from 0 to 86400 s, a day".into());
+    }
+    Ok(Duration::from_secs_f64(value))
 }
 
 fn main() -> ExitCode {

@@ -223,6 +223,8 @@ fn commands_say_what_is_wrong() {
         (&["fire", "NaN"], "not a finite number"),
         (&["aim", "0", "0", "0", "inf"], "value 3 is inf"),
         (&["aim", "0", "0"], "required arguments"),
+        (&["fire", "4", "--timeout", "1.8e19"], "must be from 0 to 86400 s"),
+        (&["fire", "4", "--timeout", "nan"], "must be from 0 to 86400 s"),
     ] {
         let (output, _, err) = run(&domain, args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");

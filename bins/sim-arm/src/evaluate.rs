@@ -55,7 +55,7 @@ fn table(report: &Report, args: &EvaluateArgs, seconds: f64) -> String {
         args.max_acceleration,
     );
     text += &format!(
-        "{:<38} {:>7} {:>9} {:>7} {:>16}\n",
+        "{:<38} {:>7} {:>9} {:>7} {:>18}\n",
         "highest point", "throws", "feasible", "caught", "of feasible"
     );
     for (region, tally) in &report.regions {
@@ -82,7 +82,7 @@ fn row(label: &str, tally: &Tally) -> String {
         if whole == 0 { "-".into() } else { format!("{:.1} %", 100.0 * f64::from(part) / f64::from(whole)) }
     };
     format!(
-        "{label:<38} {:>7} {:>9} {:>7} {:>16}\n",
+        "{label:<38} {:>7} {:>9} {:>7} {:>18}\n",
         tally.throws,
         share(tally.feasible, tally.throws),
         share(tally.caught, tally.throws),

@@ -4,7 +4,7 @@ use std::{fmt::Display, time::Duration};
 
 use anyhow::Result;
 use rosless_arm::{ClockNews, HandState, JOINT_NAMES, Judged, Malformed, Scene, model};
-use rosless_graph::{Client, Context, EventLoop, Node, Publisher, Qos, SampleInfo, console, monotonic};
+use rosless_graph::{Client, Context, EventLoop, Gid, Node, Publisher, Qos, SampleInfo, console, monotonic};
 use rosless_wire::{
     builtin_interfaces::msg::Time,
     geometry_msgs::msg::{Quaternion, Transform, TransformStamped, Vector3},
@@ -37,6 +37,8 @@ pub(crate) struct VisualizerNode {
     /// On the monotonic clock.
     next_show: Duration,
     verdicts: Verdicts,
+    /// The hand's last message: from whom, and its number.
+    last_hand: Option<(Gid, i64)>,
     arm: Client<GetHandState, App>,
     /// Kept because a latched sample lives as long as its publisher.
     _description: Publisher<Text>,
@@ -78,7 +80,7 @@ impl VisualizerNode {
             })?;
         }
         // After the arm's states: of what arrives together, the topic subscribed to first is read first.
-        for qos in [Qos::latched(), Qos::default()] {
+        for qos in [Qos::default().transient_local(), Qos::default()] {
             event_loop.subscribe::<HandClose>(&node, "hand_close", qos, |app, sample| {
                 if let Some(visualizer) = &mut app.visualizer {
                     visualizer.hand_moved(&sample.message, &sample.info);
@@ -119,6 +121,7 @@ impl VisualizerNode {
             period,
             next_show: monotonic(),
             verdicts: Verdicts::new(&node)?,
+            last_hand: None,
             arm: event_loop.client(&node, "get_hand_state")?,
             _description: description,
             node,
@@ -138,6 +141,13 @@ impl VisualizerNode {
     }
 
     fn hand_moved(&mut self, hand: &HandClose, info: &SampleInfo) {
+        // Two subscriptions, for arms that latch and for arms that do not, hear the same of those that do.
+        let heard =
+            self.last_hand.is_some_and(|(arm, last)| arm == info.publisher && last >= info.sequence_number);
+        if heard {
+            return;
+        }
+        self.last_hand = Some((info.publisher, info.sequence_number));
         if !self.scene.hand_moved(hand.close, hand.time_stamp) {
             return;
         }

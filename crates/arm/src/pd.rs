@@ -27,14 +27,14 @@ impl Gains {
         let Self { p, d, near, fast } = *self;
         let (least, most) = (0.5 * p.sqrt(), 5.0 * p);
         if !(p > 0.0 && near > 0.0 && fast > 0.0) {
-            Err(format!("p {p}, near {near} and fast {fast} must be above 0: the arm would not arrive"))
+            Err(format!("p_gain {p}, near {near} and fast {fast} must be above 0: the arm would not arrive"))
         } else if d < least {
             Err(format!(
-                "d {d} is too small for p {p}: the arm would swing for ever, {least:.1} is the least"
+                "d_gain {d} is too small for p_gain {p}: the arm would swing for ever, {least:.1} is the least"
             ))
         } else if d > most {
             Err(format!(
-                "d {d} is too large for p {p}: the arm would creep for minutes, {most:.1} is the most"
+                "d_gain {d} is too large for p_gain {p}: the arm would creep for minutes, {most:.1} is the most"
             ))
         } else {
             Ok(())

@@ -52,8 +52,7 @@ pub struct Scene {
     angles: Joints,
     /// The arm's last reports, each with the arm's own wall clock when it was sent.
     reports: VecDeque<(Duration, Joints, Joints)>,
-    /// The hand's last message.
-    hand: Option<(bool, f32)>,
+    closed: bool,
 }
 
 /// A judgement, and which ball it is about.
@@ -90,14 +89,13 @@ impl Scene {
 
     /// The hand closed or opened at `at`. `true`: it closed and there is a ball to judge it by.
     pub fn hand_moved(&mut self, closed: bool, at: f32) -> bool {
-        // Who listens twice, to hear arms that latch and arms that do not, hears everything twice.
-        let again = self.hand.replace((closed, at)) == Some((closed, at));
-        !again && closed && at.is_finite() && self.flights.any_at(at.into())
+        self.closed = closed;
+        closed && at.is_finite() && self.flights.any_at(at.into())
     }
 
     /// A new arm begins with an open hand.
     pub fn arm_restarted(&mut self) {
-        self.hand = None;
+        self.closed = false;
     }
 
     /// Forgets balls that were thrown by another clock than the arm's.
@@ -158,7 +156,7 @@ impl Scene {
 
     /// The positions of [`JOINT_NAMES`] at `now`.
     pub fn joint_positions(&self, now: Duration) -> [f64; 15] {
-        let finger = if matches!(self.hand, Some((true, _))) { 0.0 } else { OPEN };
+        let finger = if self.closed { 0.0 } else { OPEN };
         let Launcher { x, z, phi, psi } = self.launcher;
         let ball = self.ball_position(now);
         let q = &self.angles;
@@ -225,7 +223,6 @@ mod tests {
         thrown(&mut scene, &ball);
         assert!(!scene.hand_moved(false, 1.05));
         assert!(scene.hand_moved(true, 1.1));
-        assert!(!scene.hand_moved(true, 1.1), "the same message again");
         let judged = scene.judge(1.1, &hand).unwrap();
         assert!(judged.verdict.caught() && judged.ball == ball, "{judged:?}");
         assert_eq!(at(&scene, 1.2), at(&scene, 99.0));
