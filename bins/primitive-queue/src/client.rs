@@ -90,6 +90,7 @@ struct Inbox {
     interfaces: Option<Float64MultiArray>,
     goal: VecDeque<GoalUpdate<ExecuteMotionPrimitiveSequence>>,
     lifecycle: Option<u8>,
+    reader_left: bool,
 }
 
 /// A connection to one controller.
@@ -308,6 +309,13 @@ impl Client {
     pub fn watch(&mut self, duration: Option<Duration>) -> Result<()> {
         // A controller that is restarted is watched on.
         self.inbox.only = None;
+        // `head` may have enough long before there is something to print.
+        if let Some(pipe) = output::pipe() {
+            self.events.watch(pipe, |inbox, _| {
+                inbox.reader_left = true;
+                false
+            })?;
+        }
         let end = duration.map(|duration| Instant::now() + duration);
         let mut told = None;
         loop {
@@ -322,7 +330,7 @@ impl Client {
                     })?;
                 }
             }
-            if !self.heard || end.is_some_and(|end| Instant::now() >= end) {
+            if !self.heard || self.inbox.reader_left || end.is_some_and(|end| Instant::now() >= end) {
                 return Ok(());
             }
             match self.turn() {

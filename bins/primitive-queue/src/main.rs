@@ -28,7 +28,7 @@ Exit codes:
   0  done
   1  refused, failed, or could not be configured
   2  wrong usage, or a file that is wrong
-  3  no controller, or no answer
+  3  no controller, no answer, or restarted meanwhile
   130  interrupted
 
 Also understands --ros-args (-p queue_size:=20, -r __ns:=/cell, --params-file, …) and ROS_DOMAIN_ID and its kin."

@@ -1,6 +1,10 @@
 //! Standard output, which may be a full disk or a reader that has left.
 
-use std::io::{self, Write};
+use std::{
+    fs::File,
+    io::{self, Write},
+    os::{fd::AsFd, unix::fs::FileTypeExt},
+};
 
 use crate::client::Failure;
 
@@ -10,6 +14,12 @@ use crate::client::Failure;
 /// When it cannot be written, as on a full disk.
 pub fn answer(text: &str) -> Result<bool, Failure> {
     written(io::stdout().lock(), text)
+}
+
+/// Standard output if it is a pipe. Watched, it becomes ready when its reader leaves and at no other time.
+pub fn pipe() -> Option<File> {
+    let stdout = File::from(io::stdout().as_fd().try_clone_to_owned().ok()?);
+    stdout.metadata().is_ok_and(|metadata| metadata.file_type().is_fifo()).then_some(stdout)
 }
 
 fn written(mut output: impl Write, text: &str) -> Result<bool, Failure> {
@@ -30,7 +40,7 @@ mod tests {
         assert_eq!(written(&writer, "x").ok(), Some(true));
         drop(reader);
         assert_eq!(written(&writer, "x").ok(), Some(false));
-        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let full = File::options().write(true).open("/dev/full").unwrap();
         let failure = written(full, "x").unwrap_err();
         assert_eq!(failure.code, 1);
         assert!(failure.message.starts_with("cannot write to stdout: "), "{failure}");

@@ -1,6 +1,10 @@
 //! The command line: what it prints and the exit codes scripts rely on.
 
-use std::{fs::File, io::pipe, process::Output};
+use std::{
+    fs::File,
+    io::{BufRead, BufReader, pipe},
+    process::Output,
+};
 
 use rosless_tests::{Daemon, DomainLease};
 
@@ -141,6 +145,18 @@ fn a_reader_that_leaves_ends_nothing_but_the_printing() {
         }
     }
     rig.until("the square was driven to its end", |seen| seen.count("finished") == 6);
+}
+
+#[test]
+fn watch_ends_with_its_reader_although_nothing_happens() {
+    let rig = Rig::new(&[]);
+    let (reader, writer) = pipe().unwrap();
+    let mut watch = command(&rig.lease, &["watch"]).stdout(writer).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(reader).read_line(&mut line).unwrap();
+    assert!(line.contains("IDLE"), "{line}");
+    let ended = rosless_tests::eventually_some("watch ends", PATIENCE, || watch.try_wait().unwrap());
+    assert_eq!(ended.code(), Some(0));
 }
 
 #[test]
