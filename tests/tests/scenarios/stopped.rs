@@ -67,17 +67,21 @@ fn whoever_was_frozen_for_twenty_seconds_is_heard_again() {
 }
 
 #[test]
-fn a_controller_that_was_frozen_for_twenty_seconds_controls_again() {
-    let mut report = Report::new("SIGSTOP for 20 s, the controller");
-    let mut system = System::new();
-    let roles = [Role::Controller, Role::Mocap, Role::Imu];
-    roles.into_iter().for_each(|role| system.launch(role));
+fn the_other_four_who_were_frozen_for_twenty_seconds_work_again() {
+    let mut report = Report::new("SIGSTOP for 20 s, the other four at once");
+    let system = System::start();
     let observer = system.observer();
-    let capture = Capture::listen(&observer);
-    observer.wait_for_nodes(&roles);
+    observer.wait_for_nodes(&Role::ALL);
+    let (capture, range) = (Capture::listen(&observer), Range::new(&observer));
+    let mechanism = Mechanism::new(&observer);
     observer.wait("both systems announce themselves", PATIENCE, || capture.announced().len() == 2);
     capture.start();
-    let thawed = freeze(&system, &observer, &[Role::Controller], &mut report);
+    mechanism.phase(Mechanism::PREPARE);
+    let frozen = [Role::Controller, Role::Mocap, Role::Shooter, Role::Mechanism];
+    let thawed = freeze(&system, &observer, &frozen, &mut report);
+    let range_works = || range.try_throw(Launch::EASY, ATTEMPT).map(drop);
+    observer.recover("throws", PATIENCE, range_works);
+    report.took("thawed until a ball is judged", thawed.elapsed());
     let session_ends = || {
         capture.ask("stop", ATTEMPT)?;
         for role in [Role::Mocap, Role::Imu] {
@@ -88,7 +92,10 @@ fn a_controller_that_was_frozen_for_twenty_seconds_controls_again() {
     };
     observer.recover("the session ends", PATIENCE, session_ends);
     report.took("thawed until the session is stopped", thawed.elapsed());
+    mechanism.phase(Mechanism::DEPLOY);
+    report.took("thawed until a phase is reached", thawed.elapsed());
     capture.start();
+    capture.wait_for_data(10);
     capture.stop();
     system.end();
 }
