@@ -153,6 +153,7 @@ pub(crate) fn systems_json(systems: &Systems, dialect: Dialect) -> Value {
                 "state": state_label(system),
                 "present": system.present,
                 "reachable": system.reachable,
+                "ambiguous": system.ambiguous,
                 "session": system.session,
                 "topics": system.topics,
                 "ros_version": if system.ros_version == 1 { 1 } else { 2 },
