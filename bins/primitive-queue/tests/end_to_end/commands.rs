@@ -4,11 +4,14 @@ use std::{
     fs::File,
     io::{BufRead, BufReader, pipe},
     process::Output,
+    time::Duration,
 };
 
+use rosless_graph::{Context, ContextOptions, EventLoop, Qos, Sample};
 use rosless_tests::{Daemon, DomainLease};
+use rosless_wire::{industrial_robot_motion_interfaces::msg::MotionPrimitive, std_msgs::msg};
 
-use crate::rig::{PATIENCE, Rig, command, long_ptp, ptp};
+use crate::rig::{NODE, PATIENCE, Rig, command, long_ptp, ptp};
 
 fn example(name: &str) -> String {
     format!("{}/examples/{name}", env!("CARGO_MANIFEST_DIR"))
@@ -124,6 +127,50 @@ fn a_sender_ends_when_its_controller_is_restarted() {
         sender.wait_for_line("was restarted; what it had to do is lost", PATIENCE);
     }
     std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn a_sender_believes_its_own_controller_only_and_not_for_ever() {
+    let lease = DomainLease::acquire();
+    let context = Context::new(ContextOptions::for_domain(lease.id())).unwrap();
+    let node = context.node("motion_primitive_controller").unwrap();
+    let events = EventLoop::<()>::new(&context).unwrap();
+    let queue = node.publisher::<msg::String>("~/queue", Qos::latched()).unwrap();
+    let status = r#"{"state": "SUCCESS", "depth": 0, "size": 10, "ready": true, "active": true}"#;
+    queue.publish(&msg::String { data: status.into() });
+    let answers = node.publisher::<msg::String>("~/events", Qos::default()).unwrap();
+    // It accepts and then forgets.
+    let accept = move |_: &mut (), sample: Sample<MotionPrimitive>| {
+        let info = sample.info;
+        let publisher = info.publisher.to_string();
+        let answer = serde_json::json!({"event": "accepted", "id": 0, "publisher": publisher, "sequence": info.sequence_number});
+        answers.publish(&msg::String { data: answer.to_string() });
+    };
+    events.subscribe(&node, "~/reference", Qos::default(), accept).unwrap();
+
+    let elsewhere = Context::new(ContextOptions::for_domain(lease.id())).unwrap();
+    let stranger = elsewhere.node("stranger").unwrap();
+    let rumours = EventLoop::<()>::new(&elsewhere).unwrap();
+    let rumour = stranger.publisher::<msg::String>(&format!("{NODE}/events"), Qos::default()).unwrap();
+
+    let path = std::env::temp_dir().join(format!("primitive-queue-forgotten-{}.yaml", std::process::id()));
+    std::fs::write(&path, "- {ptp: [0.2, 0, 1.4, 0, 0.6, 0], move_time: 1}").unwrap();
+    let mut sender = Daemon::spawn(command(&lease, &["send", path.to_str().unwrap(), "--timeout", "2"]));
+    let (slice, mut told) = (Duration::from_millis(20), 0);
+    let ended = rosless_tests::eventually_some("the sender ends", PATIENCE, || {
+        events.run_for(&mut (), slice).unwrap();
+        rumours.run_for(&mut (), slice).unwrap();
+        if rumour.matched() > 0 {
+            told += 1;
+            rumour.publish(&msg::String { data: r#"{"event": "finished", "id": 0}"#.into() });
+        }
+        sender.try_wait()
+    });
+    assert_eq!(ended.code(), Some(3));
+    assert!(told > 0, "the stranger was never heard");
+    sender.wait_for_line("has nothing to do, but has not told how all primitives ended", PATIENCE);
+    assert!(!sender.output().contains("finished"), "{}", sender.output());
+    std::fs::remove_file(path).unwrap();
 }
 
 #[test]
