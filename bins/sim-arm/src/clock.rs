@@ -13,8 +13,8 @@ use crate::run::App;
 const PERIOD: Duration = Duration::from_secs(1);
 /// How long one question waits: one that went to an arm just killed is never answered.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// More questions are not open at a time, however much the graph changes.
-const MOST_OPEN: usize = 4;
+/// More questions are not open at a time, however much the graph changes. Many, because those to a dead arm count too.
+const MOST_OPEN: usize = 64;
 
 /// Two arms are two only when both are there for so many periods: one that was killed is believed alive for a while.
 const CROWDED: u32 = 15;
@@ -43,11 +43,13 @@ impl SharedClock {
         event_loop.timer(PERIOD, |app| {
             app.clock.count_arms();
             if app.clock.client.pending() == 0 {
-                app.clock.ask();
+                app.clock.ask(|_| {});
             }
         });
         // Also beside an open question: that may have gone to an arm which is no more.
-        event_loop.on_graph_change(|app, _| app.clock.ask());
+        event_loop.on_graph_change(|app, _| {
+            app.clock.ask(|_| {});
+        });
         let client = event_loop.client(node, "get_init_time")?;
         Ok(Self { clock: ArmClock::default(), client, node: node.clone(), crowded: 0 })
     }
@@ -70,15 +72,22 @@ impl SharedClock {
         }
     }
 
-    fn ask(&self) {
+    /// Asks, and goes on with `then` when there is an answer or none in time. `false`: there is nobody to ask.
+    pub(crate) fn ask(&self, then: fn(&mut App)) -> bool {
         if !self.client.is_ready() || self.client.pending() >= MOST_OPEN {
-            return;
+            return false;
         }
-        self.client.call(&GetInitTimeRequest::default(), PATIENCE, |app, answer| match answer {
-            Ok(answer) => app.learn_clock(&answer),
-            Err(_) if app.clock.client.pending() == 0 => app.clock.ask(),
-            Err(_) => {}
+        self.client.call(&GetInitTimeRequest::default(), PATIENCE, move |app, answer| {
+            match answer {
+                Ok(answer) => app.learn_clock(&answer),
+                Err(_) if app.clock.client.pending() == 0 => {
+                    app.clock.ask(|_| {});
+                }
+                Err(_) => {}
+            }
+            then(app);
         });
+        true
     }
 }
 
@@ -91,6 +100,8 @@ impl App {
             return;
         };
         let news = self.clock.clock.learn(start, wall(), monotonic());
+        self.plan_waiting();
+        let logger = self.clock.node.logger();
         match news {
             ClockNews::Same => return,
             ClockNews::Found => log::info!(target: logger, "using the arm's clock"),

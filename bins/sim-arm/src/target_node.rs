@@ -20,6 +20,36 @@ pub(crate) struct TargetNode {
     reserve: Publisher<Float32>,
     target: Publisher<Float32MultiArray>,
     verdicts: Verdicts,
+    /// Throws that do not fit our idea of the arm's clock, until it has been asked for.
+    waiting: Vec<Vec<f32>>,
+}
+
+/// A throw farther from now than this was released by another clock than ours.
+const STRANGE: f64 = 0.2;
+/// More throws do not wait for the clock.
+const MOST_WAITING: usize = 8;
+
+impl App {
+    /// A throw that seems to be long ago or far ahead asks for the clock first: the arm may have been restarted.
+    fn hear_throw(&mut self, data: Vec<f32>) {
+        let now = self.clock.now();
+        let Some(target) = &mut self.target else { return };
+        let strange = Ball::from_array(&data).is_ok_and(|b| (b.released - now.as_secs_f64()).abs() > STRANGE);
+        if strange && target.waiting.len() < MOST_WAITING && self.clock.ask(App::plan_waiting) {
+            target.waiting.push(data);
+        } else {
+            target.throw(&data, now);
+        }
+    }
+
+    pub(crate) fn plan_waiting(&mut self) {
+        let now = self.clock.now();
+        if let Some(target) = &mut self.target {
+            for data in std::mem::take(&mut target.waiting) {
+                target.throw(&data, now);
+            }
+        }
+    }
 }
 
 impl TargetNode {
@@ -43,12 +73,7 @@ impl TargetNode {
             &node,
             "ball_initial_state",
             Qos::default(),
-            |app, sample| {
-                let now = app.clock.now();
-                if let Some(target) = &mut app.target {
-                    target.throw(&sample.message.data, now);
-                }
-            },
+            |app, sample| app.hear_throw(sample.message.data),
         )?;
         // The second one hears arms that do not latch.
         for qos in [Qos::latched(), Qos::default()] {
@@ -67,6 +92,7 @@ impl TargetNode {
             reserve: node.publisher("hand_close_reserve", Qos::default())?,
             target: node.publisher("target_arm_state", Qos::default())?,
             verdicts: Verdicts::new(&node)?,
+            waiting: Vec::new(),
             node,
         })
     }
