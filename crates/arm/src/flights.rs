@@ -10,6 +10,8 @@ use crate::Ball;
 const MOST: usize = 16;
 /// A hand that is sent to a ball is sent this near to its path, m.
 const ON_PATH: f64 = 0.02;
+/// A float32 may put a closing time this long before the release, s.
+const EARLY: f64 = 0.02;
 
 /// What became of a ball.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,16 +70,19 @@ impl Flights {
 
     /// The ball that a hand was to catch at `place` or at `at`, as far as these are known: it is lost from now on.
     pub(crate) fn lose(&mut self, place: Option<&Vector3<f64>>, at: Option<f64>) -> Option<Ball> {
-        let passes = |ball: &Ball| place.is_none_or(|place| ball.distance_to(place) < ON_PATH);
         let flies = |ball: &Ball| {
-            at.is_none_or(|at| (-ON_PATH..=ball.landing_time() + 1.0).contains(&(at - ball.released)))
+            at.is_none_or(|at| (-EARLY..=ball.landing_time() + 1.0).contains(&(at - ball.released)))
         };
-        let aside = |ball: &Ball| match (place, at) {
-            (Some(place), Some(at)) => (ball.at(at - ball.released).0 - place).norm(),
-            _ => 0.0,
-        };
-        let meant = self.in_the_air().filter(|flight| passes(&flight.ball) && flies(&flight.ball));
-        let lost = meant.min_by(|a, b| aside(&a.ball).total_cmp(&aside(&b.ball)))?;
+        let mut flying = self.in_the_air().filter(|flight| flies(&flight.ball));
+        let lost = match (place, at) {
+            (None, None) => None,
+            (None, Some(_)) => flying.next_back(),
+            (Some(place), at) => {
+                let aside = |ball: &Ball| at.map_or(0.0, |at| (ball.at(at - ball.released).0 - place).norm());
+                let passing = flying.filter(|flight| flight.ball.distance_to(place) < ON_PATH);
+                passing.min_by(|a, b| aside(&a.ball).total_cmp(&aside(&b.ball)))
+            }
+        }?;
         lost.fate = Fate::Lost;
         Some(lost.ball)
     }
@@ -114,6 +119,7 @@ mod tests {
         assert_eq!(thrown(&[first, again]).lose(Some(&apex(&first)), None), Some(first));
         assert_eq!(thrown(&[ball(9000.0, 0.0), first]).lose(None, Some(9000.3)).unwrap().released, 9000.0);
         assert_eq!(thrown(&[first]).lose(Some(&Vector3::new(5.0, 5.0, 5.0)), None), None);
+        assert_eq!(thrown(&[first]).lose(None, None), None, "a malformed target is nobody's");
     }
 
     #[test]
