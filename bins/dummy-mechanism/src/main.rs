@@ -48,7 +48,7 @@ enum Command {
     Release { switch: Switch },
     /// Let a switch follow mechanics and scene again.
     Auto { switch: Switch },
-    /// Break something: stuck-switch:NAME=0|1, slow-cylinder:1-4=FACTOR, stuck-cylinder:1-4, dead-sensor:1-4, stuck-tilt, stuck-lift, lost:daiza, lost:hina.
+    /// Break something more: stuck-switch:NAME=0|1, slow-cylinder:1-4=FACTOR, stuck-cylinder:1-4, dead-sensor:1-4, stuck-tilt, stuck-lift, lost:daiza, lost:hina.
     Fault {
         #[arg(value_parser = check_fault)]
         fault: String,
@@ -62,6 +62,25 @@ fn check_fault(text: &str) -> Result<String, String> {
     text.parse::<Fault>().map(|_| text.to_owned())
 }
 
+fn within(text: &str, min: f64, max: f64) -> Result<f64, String> {
+    match text.parse() {
+        Ok(value) if (min..=max).contains(&value) => Ok(value),
+        _ => Err(format!("give a number between {min} and {max}")),
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    within(text, 0.1, 1000.0)
+}
+
+fn duration(text: &str) -> Result<f64, String> {
+    within(text, 0.01, 60.0)
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    within(text, 0.1, 10_000.0)
+}
+
 #[derive(Debug, clap::Args)]
 struct Run {
     /// Messages, polarity and units: `document` or `nucleo` (the action-era robot).
@@ -70,20 +89,20 @@ struct Run {
     /// Press pedestal and wall switches as the scene on the field would.
     #[arg(long)]
     auto: bool,
-    /// Publications per second.
-    #[arg(long, default_value_t = 30.0)]
+    /// Publications per second, 0.1 to 1000.
+    #[arg(long, default_value_t = 30.0, value_parser = rate)]
     rate: f64,
     /// Start with something broken; may be given more than once. See `dummy-mechanism fault --help`.
     #[arg(long = "fault", value_parser = check_fault)]
     faults: Vec<String>,
-    /// Seconds of a cylinder's stroke.
-    #[arg(long, default_value_t = 1.0)]
+    /// Seconds of a cylinder's stroke, 0.01 to 60.
+    #[arg(long, default_value_t = 1.0, value_parser = duration)]
     stroke: f64,
-    /// Tilt speed in degrees per second.
-    #[arg(long, default_value_t = 90.0)]
+    /// Tilt speed in degrees per second, 0.1 to 10000.
+    #[arg(long, default_value_t = 90.0, value_parser = speed)]
     tilt_speed: f64,
-    /// Seconds of the lift's whole way.
-    #[arg(long, default_value_t = 2.0)]
+    /// Seconds of the lift's whole way, 0.01 to 60.
+    #[arg(long, default_value_t = 2.0, value_parser = duration)]
     lift_time: f64,
 }
 
@@ -95,8 +114,8 @@ fn main() -> ExitCode {
         Command::Press { switch } => manual::set_switch(settings, switch, run::PRESSED),
         Command::Release { switch } => manual::set_switch(settings, switch, run::RELEASED),
         Command::Auto { switch } => manual::set_switch(settings, switch, run::AUTO),
-        Command::Fault { fault } => manual::set_faults(settings, vec![fault]),
-        Command::Repair => manual::set_faults(settings, vec![]),
+        Command::Fault { fault } => manual::add_fault(settings, &fault),
+        Command::Repair => manual::repair(settings),
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

@@ -5,7 +5,6 @@ use std::{
     time::Duration,
 };
 
-use anyhow::ensure;
 use rosless_graph::{
     Context, EventLoop, Node, Publisher, Qos,
     config::Settings,
@@ -18,6 +17,11 @@ use rosless_mechanism::{
     model::{Fault, Model, Speeds, Switch},
 };
 use rosless_wire::std_msgs::msg::Bool;
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::getpgrp,
+    termios::tcgetpgrp,
+};
 
 use crate::{NODE, Run};
 
@@ -49,15 +53,6 @@ pub(crate) fn run(settings: Settings, options: &Run) -> anyhow::Result<()> {
 }
 
 fn run_as<D: Dialect>(settings: Settings, options: &Run) -> anyhow::Result<()> {
-    let positive = |name: &str, value: f64, max: f64| {
-        ensure!(value > 0.0 && value <= max, "--{name} must be above 0 and at most {max}, not {value}");
-        Ok(())
-    };
-    positive("rate", options.rate, 1000.0)?;
-    positive("stroke", options.stroke, 60.0)?;
-    positive("tilt-speed", options.tilt_speed, 10_000.0)?;
-    positive("lift-time", options.lift_time, 60.0)?;
-
     let context = Context::new(settings)?;
     let node = context.node(NODE)?;
     let event_loop = EventLoop::<Dummy<D>>::new(&context)?;
@@ -132,6 +127,14 @@ fn declare_parameters(node: &Node, faults: &[String]) -> anyhow::Result<()> {
 const KEYS: &str = "Keys (then Enter): p pedestal, u up, d down, 1 wall1, 2 wall2, s stowed: toggle a switch by hand; \
                     a all switches automatic, ? show the state";
 
+/// Whether keys can be read without waiting. A terminal belongs to the foreground: reading it from the background would
+/// stop the process, and what was typed there is for the shell.
+fn can_read(terminal: &Stdin) -> bool {
+    let foreground = tcgetpgrp(terminal).is_ok_and(|group| group == getpgrp());
+    let mut ready = [PollFd::new(terminal, PollFlags::IN)];
+    foreground && poll(&mut ready, Some(&Timespec::default())).is_ok_and(|count| count > 0)
+}
+
 impl<D: Dialect> Dummy<D> {
     fn publish(&mut self) {
         self.model.advance(monotonic());
@@ -178,8 +181,16 @@ impl<D: Dialect> Dummy<D> {
     }
 
     fn keys(&mut self, stdin: &mut Stdin) -> bool {
+        if !can_read(stdin) {
+            return true;
+        }
         let mut typed = [0; 256];
-        let Ok(length @ 1..) = stdin.read(&mut typed) else { return false };
+        let length = match stdin.read(&mut typed) {
+            Ok(length @ 1..) => length,
+            Ok(0) => return false,
+            // The terminal is somebody else's at the moment, or for good: whoever types will tell.
+            Err(_) => return true,
+        };
         for key in typed[..length].iter().map(|byte| char::from(*byte)) {
             let switch = match key {
                 'p' => Switch::Pedestal,

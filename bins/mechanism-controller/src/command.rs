@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use rosless_graph::{
-    CallError, EventLoop, Publisher, Qos,
+    CallError, Error, EventLoop, Publisher, Qos,
     action::{GoalState, GoalUpdate},
     config::Settings,
     monotonic,
@@ -44,14 +44,15 @@ fn state(code: u8, mechanisms: Mechanisms, seen: &Seen) -> MechaState {
     MechaState {
         daiza_state: code_of(Which::Pedestal),
         hina_state: code_of(Which::Doll),
-        // Unchanged, because a changed flag would switch the lantern.
-        bonbori_state: seen.flag,
+        // A changed flag would switch the lantern, and so would one that asks for light in the dark.
+        bonbori_state: seen.flag && seen.light == "on",
     }
 }
 
 pub(crate) fn phase(settings: Settings, code: u8, options: &Phase) -> anyhow::Result<ExitCode> {
     if code == 0 && options.mechanism == Mechanisms::Daiza {
-        bail!("the pedestal has nothing to prepare; `prepare hina` prepares the doll");
+        let reason = "the pedestal has nothing to prepare; `prepare hina` prepares the doll";
+        return Err(Error::Usage(reason.to_owned()).into());
     }
     let session = Session::<()>::new(settings)?;
     let publisher = session.node.publisher::<MechaState>("mecha_state", Qos::default())?;
@@ -61,6 +62,18 @@ pub(crate) fn phase(settings: Settings, code: u8, options: &Phase) -> anyhow::Re
     let reached = run_phase(&session, &mut app, &publisher, code, options)?;
     Ok(if reached { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
+
+/// How a phase ended for one mechanism.
+#[derive(Clone, Debug)]
+enum Ended {
+    Reached { already: bool, seconds: f64 },
+    Not { outcome: String, reason: String },
+}
+
+/// A controller that has said nothing for this long will not say how it ended.
+const SILENCE: Duration = Duration::from_secs(5);
+/// A phase that was published has begun within this time, or something else has taken its place.
+const BEGINS: Duration = Duration::from_millis(300);
 
 /// Publishes the phase and follows it to its end; `false` when a mechanism did not get there.
 fn run_phase<T>(
@@ -73,7 +86,20 @@ fn run_phase<T>(
     let mechanisms = if code == 0 { Mechanisms::Hina } else { options.mechanism };
     let wanted: Vec<_> = BOTH.into_iter().filter(|which| mechanisms.includes(*which)).collect();
     let before = app.seen.clone().unwrap_or_default();
+    let phase = phase_name(code);
+    let json = options.wait.json;
+    let not = |outcome: &str, reason: &str| {
+        Some(Ended::Not { outcome: outcome.to_owned(), reason: reason.to_owned() })
+    };
+    let mut ended = [const { None }; 2];
+    if code == 0 && before.profile.parse().is_ok_and(Profile::zero_is_no_phase) {
+        let reason =
+            "in the profile nucleo phase 0 means no command; use `mechanism-controller goal hina READY`";
+        ended[Which::Doll as usize] = not("refused", reason);
+        return Ok(tell_ends(&wanted, &phase, ended, json));
+    }
     let message = state(code, mechanisms, &before);
+    app.restarted = false;
     publisher.publish(&message);
     let began = monotonic();
     // What was stopped or pre-empted a moment ago is not restarted by a mere repeat: ask again after the pause that makes
@@ -81,72 +107,106 @@ fn run_phase<T>(
     let gap = Duration::from_secs_f64(Params::defaults(Profile::Document).command_gap + 0.1);
     let mut ask_again = Some(began + gap);
     let mut shown = [const { String::new() }; 2];
-    let mut seconds = [None; 2];
+    // The run that this command is about.
+    let mut run: [Option<u64>; 2] = [None; 2];
+    // Silence is no event.
+    let tick = session.event_loop.timer(Duration::from_millis(500), |_| {});
     let done = session.event_loop.run_until(app, options.wait.timeout(), |app| {
         let Some(seen) = &app.seen else { return false };
+        if app.restarted || app.silence() > SILENCE {
+            return true;
+        }
         if seen.messages == before.messages {
             return false;
         }
         for which in &wanted {
-            let part = seen.part(*which);
+            let (index, part, runs_before) = (*which as usize, seen.part(*which), before.part(*which).runs);
+            if ended[index].is_some() {
+                continue;
+            }
+            let ours = part.sequence == phase;
+            if ours && part.runs > runs_before {
+                run[index] = Some(part.runs);
+            }
+            if !ours && part.runs > run[index].unwrap_or(runs_before) {
+                // What another client asked for just before this command is not what took its place.
+                if run[index].is_some() || monotonic() - began > BEGINS {
+                    ended[index] = not("pre-empted", &format!("{} was asked for", part.sequence));
+                }
+                continue;
+            }
             let line = format!("{}: {} {} {}", which.name(), part.sequence, part.step, part.what);
-            let shown = &mut shown[*which as usize];
-            if part.running && line != *shown && !options.wait.json {
+            if part.running && line != shown[index] && !json {
                 println!("{line}, waits for {}", part.waiting_for);
-                *shown = line;
+                shown[index] = line;
+            }
+            if !part.running && part.reached == Some(code) {
+                let seconds = (monotonic() - began).as_secs_f64();
+                ended[index] = Some(Ended::Reached { already: run[index].is_none(), seconds });
+            } else if !part.running && run[index].is_some() {
+                ended[index] = not(&part.outcome, &part.reason);
             }
         }
-        let settled = |which: &Which| {
-            let part = seen.part(*which);
-            !part.running && (part.reached == Some(code) || part.runs > before.part(*which).runs)
-        };
-        for which in wanted.iter().filter(|which| settled(which)) {
-            seconds[*which as usize].get_or_insert((monotonic() - began).as_secs_f64());
-        }
-        if wanted.iter().all(settled) {
-            return true;
-        }
-        let ignored = wanted.iter().any(|w| !settled(w) && !seen.part(*w).running);
-        if ignored && ask_again.is_some_and(|at| monotonic() >= at) {
+        let open = |which: &&Which| ended[**which as usize].is_none();
+        if wanted.iter().filter(open).any(|which| !seen.part(*which).running)
+            && ask_again.is_some_and(|at| monotonic() >= at)
+        {
             ask_again = None;
             publisher.publish(&message);
         }
-        false
-    })?;
+        wanted.iter().filter(open).count() == 0
+    });
+    tick.cancel();
+    let done = done?;
+    let restarted = "the controller was restarted, or there are two: ask again";
+    let silent = format!("the controller has said nothing for {} s", SILENCE.as_secs());
     let seen = app.seen.clone().unwrap_or_default();
-    let mut all_reached = true;
-    let mut outcomes = serde_json::Map::new();
-    for which in wanted {
-        let (part, name) = (seen.part(which), which.name());
-        let reached = done && part.reached == Some(code);
-        all_reached &= reached;
-        let phase = phase_name(code);
-        let again = part.runs == before.part(which).runs;
-        let outcome = match (reached, done) {
-            (true, _) => "done",
-            (false, true) => part.outcome.as_str(),
-            (false, false) => "no outcome in time",
+    for which in &wanted {
+        let says = format!("the controller says: {}", seen.part(*which).message);
+        let (outcome, reason) = match done {
+            true if app.restarted => ("no outcome", restarted),
+            true => ("no outcome", silent.as_str()),
+            false => ("no outcome in time", says.as_str()),
         };
-        if options.wait.json {
-            let reason = if reached { "" } else { part.reason.as_str() };
-            outcomes.insert(
-                name.to_owned(),
-                json!({ "phase": phase, "reached": reached, "already": reached && again, "outcome": outcome, "reason": reason }),
-            );
-        } else if reached && again {
-            println!("{name}: {phase}: already there");
-        } else if reached {
-            println!("{name}: {phase} done in {:.1} s", seconds[which as usize].unwrap_or_default());
-        } else if done {
-            println!("{name}: {phase} {outcome}: {}", part.reason);
-        } else {
-            println!("{name}: {phase}: {outcome}; the controller says: {}", part.message);
+        let end = &mut ended[*which as usize];
+        *end = end.take().or_else(|| not(outcome, reason));
+    }
+    Ok(tell_ends(&wanted, &phase, ended, json))
+}
+
+/// Prints how it ended; whether all got there.
+fn tell_ends(wanted: &[Which], phase: &str, ended: [Option<Ended>; 2], json: bool) -> bool {
+    let mut outcomes = serde_json::Map::new();
+    let mut all_reached = true;
+    for which in wanted {
+        let name = which.name();
+        let (line, value) = match &ended[*which as usize] {
+            Some(Ended::Reached { already, seconds }) => (
+                if *already {
+                    format!("{name}: {phase}: already there")
+                } else {
+                    format!("{name}: {phase} done in {seconds:.1} s")
+                },
+                json!({ "phase": phase, "reached": true, "already": already, "outcome": "done", "reason": "" }),
+            ),
+            Some(Ended::Not { outcome, reason }) => {
+                all_reached = false;
+                (
+                    format!("{name}: {phase} {outcome}: {reason}"),
+                    json!({ "phase": phase, "reached": false, "already": false, "outcome": outcome, "reason": reason }),
+                )
+            }
+            None => continue,
+        };
+        outcomes.insert(name.to_owned(), value);
+        if !json {
+            println!("{line}");
         }
     }
-    if options.wait.json {
+    if json {
         println!("{}", serde_json::Value::Object(outcomes));
     }
-    Ok(all_reached)
+    all_reached
 }
 
 pub(crate) fn bonbori(settings: Settings, on: bool, wait: Wait) -> anyhow::Result<ExitCode> {
@@ -174,6 +234,9 @@ struct GoalEnd {
     /// State and result code, or why there are none.
     end: Option<Result<(GoalState, u8), String>>,
 }
+
+/// How long a goal may take to be cancelled.
+const CANCELING: Duration = Duration::from_secs(2);
 
 const RESULTS: [&str; 5] = ["OK", "ABORTED", "ERR_UNEXPECTED_ARG", "ERR_CANNOT_PROCESS", "ERR_TIMEOUT"];
 const DAIZA_FEEDBACK: [&str; 7] = [
@@ -212,8 +275,10 @@ fn command_code(text: &str, names: &[&str]) -> anyhow::Result<u8> {
     if let Some(code) = names.iter().position(|name| *name == wanted) {
         return Ok(u8::try_from(code)?);
     }
-    text.parse()
-        .with_context(|| format!("unknown command {text:?}: use a number or one of {}", names.join(", ")))
+    text.parse().map_err(|_| {
+        let names = names.join(", ");
+        Error::Usage(format!("unknown command {text:?}: use a number up to 255 or one of {names}")).into()
+    })
 }
 
 pub(crate) fn goal(
@@ -231,50 +296,52 @@ pub(crate) fn goal(
     let session = Session::<GoalEnd>::new(settings)?;
     let mut app = App::default();
     let json = wait.json;
-    let which = if mechanism == Mechanism::Daiza { Which::Pedestal } else { Which::Doll };
-    let runs_before;
-    match mechanism {
+    let (before, cancel): (Seen, Box<dyn Fn()>) = match mechanism {
         Mechanism::Daiza => {
             let client = session.event_loop.action_client::<DaizaCmd>(&session.node, "daiza_cmd")?;
-            runs_before = session.find(&mut app, wait.find(), || client.is_ready())?.part(which).runs;
+            let before = session.find(&mut app, wait.find(), || client.is_ready())?;
             let goal = DaizaCmdGoal { command: code };
-            client.send_goal(goal, wait.find(), wait.timeout(), move |app, update| match update {
+            let id = client.send_goal(goal, wait.find(), wait.timeout(), move |app, update| match update {
                 GoalUpdate::Feedback(f) => app.own.feedback(&DAIZA_FEEDBACK, f.feedback, json),
                 GoalUpdate::Ended(state, result) => app.own.end = Some(Ok((state, result.result))),
                 GoalUpdate::Rejected => app.own.failed("the goal was rejected"),
                 GoalUpdate::Failed(error) => app.own.failed(error),
                 GoalUpdate::Accepted(_) | GoalUpdate::Status(_) => {}
             });
+            (before, Box::new(move || client.cancel(id, CANCELING, |_, _| {})))
         }
         Mechanism::Hina => {
             let client = session.event_loop.action_client::<HinaCmd>(&session.node, "hina_cmd")?;
-            runs_before = session.find(&mut app, wait.find(), || client.is_ready())?.part(which).runs;
+            let before = session.find(&mut app, wait.find(), || client.is_ready())?;
             let goal = HinaCmdGoal { command: code };
-            client.send_goal(goal, wait.find(), wait.timeout(), move |app, update| match update {
+            let id = client.send_goal(goal, wait.find(), wait.timeout(), move |app, update| match update {
                 GoalUpdate::Feedback(f) => app.own.feedback(&HINA_FEEDBACK, f.feedback, json),
                 GoalUpdate::Ended(state, result) => app.own.end = Some(Ok((state, result.result))),
                 GoalUpdate::Rejected => app.own.failed("the goal was rejected"),
                 GoalUpdate::Failed(error) => app.own.failed(error),
                 GoalUpdate::Accepted(_) | GoalUpdate::Status(_) => {}
             });
+            (before, Box::new(move || client.cancel(id, CANCELING, |_, _| {})))
         }
-    }
+    };
     let patience = wait.find() + wait.timeout() + Duration::from_secs(1);
-    session.event_loop.run_until(&mut app, patience, |app| app.own.end.is_some())?;
+    let ended = session.event_loop.run_until(&mut app, patience, |app| app.own.end.is_some());
+    let interrupted = matches!(ended, Err(Error::Interrupted));
+    if interrupted {
+        // Whoever leaves does not leave the mechanism moving.
+        cancel();
+        session.event_loop.run_until(&mut app, CANCELING, |app| app.own.end.is_some())?;
+    } else {
+        ended?;
+    }
     match app.own.end.take().context("the goal was never answered")? {
         Ok((state, result)) => {
             let name = name_of(&RESULTS, result);
-            // The result is a number; the words for it are in the status, which may come a moment later.
-            let ran = |seen: &Seen| seen.part(which).runs > runs_before && !seen.part(which).running;
-            let mut reason = String::new();
-            if state != GoalState::Succeeded
-                && session.event_loop.run_until(&mut app, Duration::from_millis(300), |app| {
-                    app.seen.as_ref().is_some_and(ran)
-                })?
-                && let Some(seen) = &app.seen
-            {
-                reason.clone_from(&seen.part(which).reason);
-            }
+            let reason = if state == GoalState::Succeeded || interrupted {
+                String::new()
+            } else {
+                reason_of(&session, &mut app, mechanism, code, &before)?
+            };
             if json {
                 println!(
                     "{}",
@@ -284,10 +351,46 @@ pub(crate) fn goal(
                 let why = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
                 println!("{state}: {name}{why}");
             }
-            Ok(if state == GoalState::Succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+            Ok(match state {
+                _ if interrupted => ExitCode::from(Error::Interrupted.exit_code()),
+                GoalState::Succeeded => ExitCode::SUCCESS,
+                _ => ExitCode::FAILURE,
+            })
         }
         Err(reason) => bail!(reason),
     }
+}
+
+/// Why a goal did not succeed. The result is a number; the words for it are in the status, which may come a moment later.
+fn reason_of(
+    session: &Session<GoalEnd>,
+    app: &mut App<GoalEnd>,
+    mechanism: Mechanism,
+    code: u8,
+    before: &Seen,
+) -> anyhow::Result<String> {
+    let (which, name) = match mechanism {
+        Mechanism::Daiza => (Which::Pedestal, pedestal::GOALS.get(usize::from(code)).map(|goal| goal.name)),
+        Mechanism::Hina => (Which::Doll, doll::GOALS.get(usize::from(code)).map(|goal| goal.name)),
+    };
+    let Some(name) = name else { return Ok(format!("there is no command {code}")) };
+    if which == Which::Doll
+        && let Some(reason) = before.profile.parse().ok().and_then(|profile| doll::unsupported(code, profile))
+    {
+        return Ok(reason);
+    }
+    let mut reason = String::new();
+    session.event_loop.run_until(app, Duration::from_millis(300), |app| {
+        let Some(part) = app.seen.as_ref().map(|seen| seen.part(which)) else { return false };
+        let ran = part.runs > before.part(which).runs;
+        if ran && part.sequence != name {
+            reason = format!("{} was asked for", part.sequence);
+        } else if ran && !part.running {
+            reason.clone_from(&part.reason);
+        }
+        !reason.is_empty()
+    })?;
+    Ok(reason)
 }
 
 pub(crate) fn stop(settings: Settings, wait: Wait) -> anyhow::Result<ExitCode> {
@@ -323,7 +426,7 @@ pub(crate) fn stop(settings: Settings, wait: Wait) -> anyhow::Result<ExitCode> {
 const KEYS: &str = "\
 q deploy daiza    w collect daiza   e place daiza   r stow daiza
 a deploy hina     s collect hina    d place hina    f stow hina    p prepare hina
-b bonbori flag    x end             ? this help        (a letter, then Enter)";
+b bonbori on/off  x end             ? this help        (a letter, then Enter)";
 
 const FOREVER: Duration = Duration::from_secs(u32::MAX as u64);
 
@@ -379,17 +482,26 @@ pub(crate) fn keys(settings: Settings, wait: Wait) -> anyhow::Result<ExitCode> {
             b'f' => (Mechanisms::Hina, 4),
             b'p' => (Mechanisms::Hina, 0),
             b'b' => {
-                let flag = app.seen.as_ref().is_some_and(|seen| seen.flag);
-                publisher.publish(&MechaState {
-                    daiza_state: LEAVE_ALONE,
-                    hina_state: LEAVE_ALONE,
-                    bonbori_state: !flag,
-                });
-                // The next key may ask for the flag again.
+                let seen = app.seen.clone().unwrap_or_default();
+                let (light, flag) = (seen.light == "on", seen.flag);
+                let switch = |bonbori_state| {
+                    publisher.publish(&MechaState {
+                        daiza_state: LEAVE_ALONE,
+                        hina_state: LEAVE_ALONE,
+                        bonbori_state,
+                    })
+                };
+                // Only a change of the flag switches at once.
+                if flag != light {
+                    switch(light);
+                }
+                switch(!light);
+                // The next key may ask for the light again.
+                let wanted = if light { "off" } else { "on" };
                 session.event_loop.run_until(&mut app, wait.find(), |app| {
-                    app.seen.as_ref().is_some_and(|seen| seen.flag != flag)
+                    app.seen.as_ref().is_some_and(|seen| seen.light == wanted)
                 })?;
-                println!("bonbori: {}", if flag { "off" } else { "on" });
+                println!("bonbori: {wanted}");
                 continue;
             }
             b'x' => return Ok(ExitCode::SUCCESS),

@@ -32,7 +32,7 @@ use rosless_wire::{
 
 use crate::{NODE, status};
 
-/// The same line is not logged again within this time: a stream of commands that fail fails loudly once.
+/// What a stream of messages causes is not logged again within this time: a stream that fails fails loudly once.
 const QUIET: Duration = Duration::from_secs(5);
 /// How long the last outputs may take to leave when the controller ends.
 const FAREWELL: Duration = Duration::from_millis(500);
@@ -63,6 +63,8 @@ struct Controller<D: Dialect> {
     last_feedback: BTreeMap<GoalId, Time>,
     ending: VecDeque<Ending>,
     said: VecDeque<(String, Time)>,
+    /// Another controller is there.
+    rival: bool,
     /// There is something to tell on `~/status`, and when that was last done.
     news: bool,
     told_at: Time,
@@ -95,6 +97,7 @@ fn run_as<D: Dialect>(settings: Settings) -> anyhow::Result<()> {
         last_feedback: BTreeMap::new(),
         ending: VecDeque::new(),
         said: VecDeque::new(),
+        rival: false,
         news: true,
         told_at: Time::ZERO,
     };
@@ -123,6 +126,8 @@ fn run_as<D: Dialect>(settings: Settings) -> anyhow::Result<()> {
             && let Ok(command) = D::PROFILE.read_pedestal_command(&sample.message.into())
         {
             controller.engine.handle(Input::OthersPedestalCommand(command), monotonic());
+            // The next command of a debug controller is based on it.
+            controller.news = true;
         }
     })?;
     event_loop.subscribe::<D::Actuators>(&node, "hina_dastpan", Qos::default(), |controller, sample| {
@@ -131,6 +136,7 @@ fn run_as<D: Dialect>(settings: Settings) -> anyhow::Result<()> {
                 D::PROFILE.read_doll_command(&sample.message.into(), controller.engine.params())
         {
             controller.engine.handle(Input::OthersDollCommand(command), monotonic());
+            controller.news = true;
         }
     })?;
     event_loop.serve::<SetBool>(&node, "set_bonbori", |controller, request, responder| {
@@ -175,6 +181,14 @@ fn run_as<D: Dialect>(settings: Settings) -> anyhow::Result<()> {
         |controller| controller.news.then_some(controller.told_at + STATUS_GAP),
         |controller, now| controller.tell(now),
     );
+    event_loop.on_graph_change(|controller, graph| {
+        let (topic, own) = (controller.status.topic(), controller.status.gid());
+        let rival = graph.publishers(topic).iter().any(|publisher| publisher.gid != own);
+        if rival && !controller.rival {
+            log::warn!(target: controller.node.logger(), "another {NODE} is running: both move the actuators; stop one of them");
+        }
+        controller.rival = rival;
+    });
     event_loop.timer(Duration::from_millis(200), |controller| controller.news = true);
     event_loop.timer(Duration::from_secs(1), |controller| {
         controller.diagnostics.publish(&controller.status_message());
@@ -240,9 +254,9 @@ impl<D: Dialect> Controller<D> {
                 }
                 Output::GoalFeedback { id, code } => self.feedback(GoalId(id), code),
                 Output::GoalEnded { id, outcome, .. } => self.end_goal(GoalId(id), outcome),
-                Output::Report { level, text } => {
+                Output::Report { level, text, streamed } => {
                     self.news = true;
-                    self.say(level, text);
+                    self.say(level, text, streamed);
                 }
             }
         }
@@ -257,13 +271,14 @@ impl<D: Dialect> Controller<D> {
         }
     }
 
-    fn say(&mut self, level: Level, text: String) {
+    fn say(&mut self, level: Level, text: String, streamed: bool) {
         let now = monotonic();
         self.said.retain(|(_, at)| now - *at < QUIET);
-        if level > Level::Debug {
-            if self.said.iter().any(|(said, _)| *said == text) {
-                return;
-            }
+        let said = self.said.iter().any(|(said, _)| *said == text);
+        if said && streamed {
+            return;
+        }
+        if !said && level >= Level::Warn {
             self.said.push_back((text.clone(), now));
         }
         let logger = self.node.logger();

@@ -2,13 +2,18 @@
 
 use std::time::Duration;
 
-use rosless_graph::{Context, EventLoop, Node, Qos, config::Settings};
+use rosless_graph::{Context, EventLoop, Gid, Node, Qos, config::Settings, monotonic};
 use rosless_wire::diagnostic_msgs::msg::DiagnosticArray;
 
 use crate::{
     NODE,
     status::{self, Seen},
 };
+
+/// Whoever is there is discovered within this time.
+const FIRST_LOOK: Duration = Duration::from_millis(700);
+/// A controller that was discovered has told its status within this time.
+const SECOND_LOOK: Duration = Duration::from_secs(3);
 
 /// No controller, or no mechanism, was found in time.
 #[derive(Debug)]
@@ -26,7 +31,19 @@ impl std::error::Error for NobodyThere {}
 #[derive(Debug, Default)]
 pub(crate) struct App<T> {
     pub(crate) seen: Option<Seen>,
+    /// Who told it, and when.
+    controller: Option<Gid>,
+    heard_at: Duration,
+    /// Another controller than before has told its status.
+    pub(crate) restarted: bool,
     pub(crate) own: T,
+}
+
+impl<T> App<T> {
+    /// How long the controller has said nothing.
+    pub(crate) fn silence(&self) -> Duration {
+        monotonic().saturating_sub(self.heard_at)
+    }
 }
 
 /// A command's connection to the graph.
@@ -45,7 +62,12 @@ impl<T: 'static> Session<T> {
         let event_loop = EventLoop::<App<T>>::new(&context)?;
         let topic = format!("{NODE}/{}", status::TOPIC);
         event_loop.subscribe::<DiagnosticArray>(&node, &topic, Qos::latched(), |app, sample| {
-            app.seen = Seen::read(&sample.message).or(app.seen.take());
+            if let Some(seen) = Seen::read(&sample.message) {
+                app.seen = Some(seen);
+                app.heard_at = monotonic();
+                let before = app.controller.replace(sample.info.publisher);
+                app.restarted |= before.is_some_and(|before| before != sample.info.publisher);
+            }
         })?;
         Ok(Self { event_loop, node, domain })
     }
@@ -67,6 +89,17 @@ impl<T: 'static> Session<T> {
             ))
             .into()),
         }
+    }
+
+    /// The controller's status if there is a controller; does not wait long for one that is not there.
+    pub(crate) fn look(&self, app: &mut App<T>) -> anyhow::Result<Option<Seen>> {
+        if !self.event_loop.run_until(app, FIRST_LOOK, |app| app.seen.is_some())? {
+            let topic = self.node.resolve_topic(&format!("{NODE}/{}", status::TOPIC))?;
+            if !self.node.context().graph().publishers(&topic).is_empty() {
+                self.event_loop.run_until(app, SECOND_LOOK, |app| app.seen.is_some())?;
+            }
+        }
+        Ok(app.seen.clone())
     }
 
     pub(crate) fn domain(&self) -> u16 {

@@ -4,8 +4,9 @@ use std::time::{Duration, SystemTime};
 
 use rosless_mechanism::{
     Outcome, Time,
-    doll::{Guide, Lift},
+    doll::{self, Guide, Lift},
     engine::{Engine, MechanismStatus, Which},
+    pedestal::Cylinders,
     sequence::Activity,
 };
 use rosless_wire::{
@@ -27,6 +28,49 @@ pub(crate) fn phase_name(code: u8) -> String {
 
 fn digits(bits: &[bool]) -> String {
     bits.iter().map(|bit| if *bit { '1' } else { '0' }).collect()
+}
+
+fn bits<const N: usize>(digits: &str) -> Option<[bool; N]> {
+    let bits: Option<Vec<bool>> = digits.chars().map(|c| c.to_digit(2).map(|d| d == 1)).collect();
+    bits?.try_into().ok()
+}
+
+fn pedestal_outputs(command: &Cylinders) -> String {
+    format!("cylinders {}", digits(command))
+}
+
+/// The other way round.
+pub(crate) fn read_pedestal_outputs(text: &str) -> Option<Cylinders> {
+    bits(text.strip_prefix("cylinders ")?)
+}
+
+fn doll_outputs(command: &doll::Command) -> String {
+    let lift = match command.lift {
+        Lift::Up => "up",
+        Lift::Down => "down",
+        Lift::Hold => "hold",
+    };
+    let guide = if command.guide == Guide::Out { "out" } else { "in" };
+    // Exact enough to be sent again without moving anything.
+    let tilt = (command.tilt * 1000.0).round() / 1000.0;
+    format!("tilt {tilt:?} lift {lift} guide {guide} latches {}", digits(&command.latches))
+}
+
+/// The other way round.
+pub(crate) fn read_doll_outputs(text: &str) -> Option<doll::Command> {
+    let words: Vec<_> = text.split(' ').collect();
+    let ["tilt", tilt, "lift", lift, "guide", guide, "latches", latches] = words[..] else { return None };
+    Some(doll::Command {
+        tilt: tilt.parse().ok().filter(|tilt: &f64| tilt.is_finite())?,
+        lift: match lift {
+            "up" => Lift::Up,
+            "down" => Lift::Down,
+            "hold" => Lift::Hold,
+            _ => return None,
+        },
+        guide: if guide == "out" { Guide::Out } else { Guide::In },
+        latches: bits(latches)?,
+    })
 }
 
 fn part(
@@ -106,7 +150,7 @@ pub(crate) fn message(engine: &Engine, stamp: builtin_interfaces::msg::Time, now
     let status = engine.status(now);
     let (told, sensed) = engine.pedestal();
     let pedestal = [
-        ("outputs", told.map_or_else(String::new, |c| format!("cylinders {}", digits(c)))),
+        ("outputs", told.map_or_else(String::new, pedestal_outputs)),
         (
             "sensed",
             sensed.map_or_else(String::new, |s| {
@@ -116,18 +160,7 @@ pub(crate) fn message(engine: &Engine, stamp: builtin_interfaces::msg::Time, now
     ];
     let (told, sensed) = engine.doll();
     let doll = [
-        (
-            "outputs",
-            told.map_or_else(String::new, |c| {
-                let lift = match c.lift {
-                    Lift::Up => "up",
-                    Lift::Down => "down",
-                    Lift::Hold => "hold",
-                };
-                let guide = if c.guide == Guide::Out { "out" } else { "in" };
-                format!("tilt {:.1} lift {lift} guide {guide} latches {}", c.tilt, digits(&c.latches))
-            }),
-        ),
+        ("outputs", told.map_or_else(String::new, doll_outputs)),
         (
             "sensed",
             sensed.map_or_else(String::new, |s| {
@@ -262,7 +295,24 @@ mod tests {
         assert!(seen.pedestal.running);
         assert_eq!(seen.pedestal.message, "deploy 1/2: lower the arm, waits for cylinder 4 out");
         assert_eq!(seen.pedestal.outputs, "cylinders 0001");
+        assert_eq!(read_pedestal_outputs(&seen.pedestal.outputs), Some([false, false, false, true]));
         assert_eq!(seen.doll.message, "no valid sensor data was ever seen");
         assert_eq!(Seen::read(&DiagnosticArray::default()), None);
+    }
+
+    #[test]
+    fn outputs_are_read_back_as_they_were_sent() {
+        for (tilt, lift, guide) in
+            [(97.5, Lift::Up, Guide::In), (-10.0, Lift::Hold, Guide::Out), (17.123, Lift::Down, Guide::In)]
+        {
+            let command = doll::Command { tilt, lift, guide, latches: [true, false] };
+            assert_eq!(read_doll_outputs(&doll_outputs(&command)), Some(command));
+        }
+        for text in ["", "tilt NaN lift up guide in latches 00", "tilt 1.0 lift up guide in latches 0"] {
+            assert_eq!(read_doll_outputs(text), None, "{text}");
+        }
+        for text in ["", "cylinders 000", "cylinders 00000", "cylinders 0002"] {
+            assert_eq!(read_pedestal_outputs(text), None, "{text}");
+        }
     }
 }

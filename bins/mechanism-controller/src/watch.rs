@@ -1,8 +1,8 @@
 //! What the controller does, for people and for scripts.
 
 use std::{
-    fmt::Write,
-    io::IsTerminal,
+    fmt::Write as _,
+    io::{self, ErrorKind, IsTerminal, Write as _},
     process::ExitCode,
     time::{Duration, SystemTime},
 };
@@ -17,29 +17,68 @@ use crate::{
     status::{Seen, SeenPart},
 };
 
+/// A controller tells its status five times per second.
+const GONE: Duration = Duration::from_millis(1500);
+
+/// Nobody reads any more.
+#[derive(Debug, Default)]
+struct Closed(bool);
+
 pub(crate) fn run(settings: Settings, once: bool, wait: Wait) -> anyhow::Result<ExitCode> {
-    let session = Session::<()>::new(settings)?;
+    let session = Session::<Closed>::new(settings)?;
     let mut app = App::default();
     let mut shown = session.find(&mut app, wait.find(), || true)?;
-    let in_place = std::io::stdout().is_terminal() && !wait.json && !once;
-    show(&shown, wait.json, in_place);
+    let in_place = io::stdout().is_terminal() && !wait.json && !once;
     if once {
+        show(&shown, wait.json, in_place)?;
         return Ok(ExitCode::SUCCESS);
     }
+    if !io::stdout().is_terminal() {
+        // A pipe tells when its reader has left; a file cannot be watched and has none.
+        let _ = session.event_loop.watch(io::stdout(), |app: &mut App<Closed>, _| {
+            app.own.0 = true;
+            false
+        });
+    }
+    let mut gone = false;
+    let mut written = show(&shown, wait.json, in_place);
     loop {
-        let changed = |app: &mut App<()>| app.seen.as_ref().is_some_and(|seen| *seen != shown);
-        match session.event_loop.run_until(&mut app, Duration::from_secs(1), changed) {
+        match written {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(ExitCode::SUCCESS),
+            result => result?,
+        }
+        let changed = |app: &mut App<Closed>| {
+            app.own.0 || app.seen.as_ref().is_some_and(|seen| *seen != shown) || gone && app.silence() < GONE
+        };
+        match session.event_loop.run_until(&mut app, Duration::from_millis(500), changed) {
             // Ctrl-C is how one stops watching.
             Err(Error::Interrupted) => return Ok(ExitCode::SUCCESS),
             result => result?,
         };
-        if let Some(seen) = &app.seen
-            && *seen != shown
-        {
-            shown.clone_from(seen);
-            show(&shown, wait.json, in_place);
+        if app.own.0 {
+            return Ok(ExitCode::SUCCESS);
         }
+        let silent = app.silence() >= GONE;
+        written = match &app.seen {
+            _ if silent && !gone => say_gone(wait.json),
+            Some(seen) if !silent && (gone || *seen != shown) => {
+                shown.clone_from(seen);
+                show(&shown, wait.json, in_place)
+            }
+            _ => Ok(()),
+        };
+        gone = silent;
     }
+}
+
+fn say_gone(json: bool) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    if json {
+        writeln!(out, "{}", json!({ "controller": "gone" }))?;
+    } else {
+        writeln!(out, "controller gone")?;
+    }
+    out.flush()
 }
 
 fn seconds_since(part: &SeenPart) -> Option<f64> {
@@ -47,14 +86,16 @@ fn seconds_since(part: &SeenPart) -> Option<f64> {
     Some(now.saturating_sub(part.since?).as_secs_f64())
 }
 
-fn show(seen: &Seen, json: bool, in_place: bool) {
+fn show(seen: &Seen, json: bool, in_place: bool) -> io::Result<()> {
+    let mut out = io::stdout().lock();
     if json {
-        println!("{}", as_json(seen));
+        writeln!(out, "{}", as_json(seen))?;
     } else {
         // Home and clear: the display stays in place like `top`.
         let home = if in_place { "\x1b[H\x1b[2J" } else { "" };
-        print!("{home}{}", as_text(seen));
+        write!(out, "{home}{}", as_text(seen))?;
     }
+    out.flush()
 }
 
 fn as_json(seen: &Seen) -> serde_json::Value {

@@ -121,6 +121,14 @@ pub enum Until {
     Now,
 }
 
+/// What was last sent, and which of it has arrived.
+#[derive(Debug, Default)]
+pub struct History {
+    sent: Option<Command>,
+    tilted: bool,
+    lifted: bool,
+}
+
 /// The doll mechanism's vocabulary.
 #[derive(Clone, Copy, Debug)]
 pub struct Doll;
@@ -239,9 +247,13 @@ pub fn direct(word: &str) -> Option<Sequence<Doll>> {
     })
 }
 
-/// Whether the profile's hardware has what a goal moves.
-pub fn goal_supported(command: u8, profile: Profile) -> bool {
-    profile == Profile::Nucleo || !(7..=11).contains(&command)
+/// Why the profile's hardware cannot do a goal, if it cannot.
+pub fn unsupported(command: u8, profile: Profile) -> Option<String> {
+    let lacking = profile != Profile::Nucleo && (7..=11).contains(&command);
+    lacking.then(|| {
+        let (goal, profile) = (GOALS[usize::from(command)].name, profile.name());
+        format!("{goal} moves hardware that the profile \"{profile}\" does not have")
+    })
 }
 
 fn travels(lift: Lift, sensors: &Sensors) -> bool {
@@ -253,31 +265,74 @@ impl Mechanism for Doll {
     type Command = Command;
     type Change = Change;
     type Until = Until;
-    type History = ();
+    type History = History;
 
     const NAME: &'static str = "hina";
     const SENSOR_TOPIC: &'static str = "hina_state";
 
-    fn note_sensors(_: &mut (), _: Option<&Sensors>, _: &Sensors, _: Time) {}
-    fn note_command(_: &mut (), _: Option<&Command>, _: &Command, _: Time) {}
+    fn note_sensors(
+        history: &mut History,
+        _: Option<&Sensors>,
+        after: &Sensors,
+        command: Option<&Command>,
+        params: &Params,
+        _: Time,
+    ) {
+        if let Some(command) = command {
+            history.tilted |= (after.tilt - command.tilt).abs() <= params.tolerance;
+            history.lifted |= after.end() == Some(command.lift);
+        }
+    }
 
+    fn note_command(history: &mut History, before: Option<&Command>, after: &Command, _: Time) {
+        history.tilted &= before.is_some_and(|b| b.tilt == after.tilt);
+        history.lifted &= before.is_some_and(|b| b.lift == after.lift);
+        history.sent = Some(*after);
+    }
+
+    /// A tray that sags or swings past its angle has not left it: twice the tolerance has.
+    fn contradiction(
+        sensors: &Sensors,
+        command: &Command,
+        history: &History,
+        params: &Params,
+    ) -> Option<String> {
+        if history.tilted && (sensors.tilt - command.tilt).abs() > 2.0 * params.tolerance {
+            return Some(format!(
+                "the tilt is {:.1}° and no longer {:.1}°, although nobody moved it",
+                sensors.tilt, command.tilt
+            ));
+        }
+        let left = history.lifted
+            && command.lift != Lift::Hold
+            && sensors.end().is_some_and(|end| end != command.lift);
+        left.then(|| "the lift is at its other end, although nobody moved it".to_owned())
+    }
+
+    fn arrived(sensors: &Sensors, command: &Command, _: &History, params: &Params) -> bool {
+        (sensors.tilt - command.tilt).abs() <= params.tolerance && sensors.end() == Some(command.lift)
+    }
+
+    /// The guide has no sensor: where it was last sent is where it is.
     fn resting(
         sensors: &Sensors,
         command: Option<&Command>,
-        _: &(),
+        history: &History,
         params: &Params,
         _: Time,
     ) -> Result<Command, Time> {
         if let Some(command) = command {
             return Ok(*command);
         }
+        let sent = history.sent.as_ref();
         let lift = match sensors.end() {
             Some(end) => end,
             None if params.profile.lift_holds() => Lift::Hold,
             // As the original does: without the lower switch the lift is taken to be up.
-            None => Lift::Up,
+            None => sent.map_or(Lift::Up, |sent| sent.lift),
         };
-        Ok(Command { tilt: sensors.tilt, lift, guide: Guide::Out, latches: [false; 2] })
+        let guide = sent.map_or(Guide::Out, |sent| sent.guide);
+        Ok(Command { tilt: sensors.tilt, lift, guide, latches: [false; 2] })
     }
 
     fn rest_time(_: &Params) -> Duration {
@@ -293,7 +348,8 @@ impl Mechanism for Doll {
         }
     }
 
-    /// The tilt stays where it is, the lift stands still where it can, the latches' solenoids cool down.
+    /// The tilt stays where it is, the lift stands still where it can and stays at an end that it has not left, the latches'
+    /// solenoids cool down.
     fn hold(command: Command, sensors: &Sensors, params: &Params) -> Command {
         let arrived = (sensors.tilt - command.tilt).abs() <= params.tolerance;
         Command {
@@ -301,7 +357,7 @@ impl Mechanism for Doll {
             lift: if params.profile.lift_holds() && travels(command.lift, sensors) {
                 Lift::Hold
             } else {
-                command.lift
+                sensors.end().unwrap_or(command.lift)
             },
             latches: [false; 2],
             ..command

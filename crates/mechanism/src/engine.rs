@@ -35,7 +35,7 @@ impl Which {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
     /// A MechaState message: the desired phases. The lantern acts when the flag differs from the last message's, so that a
-    /// phase message does not switch off the light that place has just lit.
+    /// phase message does not switch off the light that place has just lit; and when it is a new wish for light in the dark.
     MechaState {
         pedestal: u8,
         doll: u8,
@@ -86,6 +86,8 @@ pub enum Output {
     Report {
         level: Level,
         text: String,
+        /// A stream of messages may cause it many times per second: the same text soon again tells nothing new.
+        streamed: bool,
     },
 }
 
@@ -141,6 +143,10 @@ struct Part<M: Mechanism> {
     asked_at: Option<Time>,
     bad_samples: u64,
     last_sample_bad: bool,
+    /// The running sequence is another try of a phase that failed, by a stream's next message.
+    retries: bool,
+    /// The report that such a try begins; told when it comes to something.
+    held_report: Option<Output>,
 }
 
 impl<M: Mechanism> Part<M> {
@@ -152,6 +158,8 @@ impl<M: Mechanism> Part<M> {
             asked_at: None,
             bad_samples: 0,
             last_sample_bad: false,
+            retries: false,
+            held_report: None,
         }
     }
 
@@ -182,18 +190,24 @@ impl<M: Mechanism> Part<M> {
             };
         };
         let start = match before {
-            Some(Verdict::Running | Verdict::Reached) => false,
+            Some(Verdict::Running) => false,
+            Some(Verdict::Reached) => renewed && !self.sequencer.senses(params, now),
             Some(Verdict::Superseded) => renewed,
             Some(Verdict::Failed) | None => true,
         };
+        if start {
+            self.retries = before == Some(Verdict::Failed) && !renewed;
+        }
         Ok(start.then_some(sequence))
     }
 
     fn status(&self, params: &Params, now: Time) -> MechanismStatus {
+        let senses = self.sequencer.senses(params, now);
+        let reached = self.desired.filter(|(_, verdict)| *verdict == Verdict::Reached && senses);
         MechanismStatus {
             activity: self.sequencer.activity(params, now),
             desired: self.desired.map(|(code, _)| code),
-            reached: self.desired.and_then(|(code, v)| (v == Verdict::Reached).then_some(code)),
+            reached: reached.map(|(code, _)| code),
             bad_samples: self.bad_samples,
         }
     }
@@ -210,6 +224,8 @@ pub struct Engine {
     doll: Part<Doll>,
     lantern: bool,
     lantern_flag: bool,
+    /// When a MechaState last came.
+    message_at: Option<Time>,
     messages: u64,
     outputs: VecDeque<Output>,
 }
@@ -222,6 +238,7 @@ impl Engine {
             doll: Part::new(Which::Doll),
             lantern: false,
             lantern_flag: false,
+            message_at: None,
             messages: 0,
             outputs: VecDeque::new(),
         }
@@ -307,10 +324,10 @@ impl Engine {
         if wishes_doll {
             complaints.extend(ask(&mut self.doll, doll, doll::phase(doll), &self.params, now));
         }
-        for text in complaints {
-            self.report(Level::Error, text);
-        }
-        if lantern != self.lantern_flag {
+        self.outputs.extend(complaints.into_iter().map(|text| streamed(Level::Error, text)));
+        let gap = secs(self.params.command_gap);
+        let renewed = self.message_at.replace(now).is_none_or(|at| now.saturating_sub(at) > gap);
+        if lantern != self.lantern_flag || (lantern && !self.lantern && renewed) {
             self.lantern_flag = lantern;
             self.light(lantern);
         }
@@ -336,16 +353,14 @@ impl Engine {
             }
             (Which::Doll, c) if usize::from(c) < doll::GOALS.len() => {
                 let sequence = doll::GOALS[usize::from(c)];
-                if doll::goal_supported(c, self.params.profile) {
-                    self.doll.sequencer.begin(sequence, origin, &self.params, now);
-                } else {
-                    let reason = format!(
-                        "{} moves hardware that the profile \"{}\" does not have",
-                        sequence.name,
-                        self.params.profile.name()
-                    );
-                    self.report(Level::Error, format!("hina: {reason}"));
-                    self.outputs.push_back(refuse(Outcome::Refused, reason));
+                match doll::unsupported(c, self.params.profile) {
+                    None => {
+                        self.doll.sequencer.begin(sequence, origin, &self.params, now);
+                    }
+                    Some(reason) => {
+                        self.report(Level::Error, format!("hina: {reason}"));
+                        self.outputs.push_back(refuse(Outcome::Refused, reason));
+                    }
                 }
             }
             (which, command) => {
@@ -366,7 +381,8 @@ impl Engine {
                 } else if let Some(sequence) = doll::direct(word) {
                     self.doll.sequencer.begin(sequence, Origin::Direct, &self.params, now);
                 } else {
-                    self.report(Level::Error, format!("there is no direct command {word:?}"));
+                    let text = format!("there is no direct command {word:?}");
+                    self.outputs.push_back(streamed(Level::Error, text));
                 }
             }
         }
@@ -388,7 +404,7 @@ impl Engine {
     }
 
     fn report(&mut self, level: Level, text: String) {
-        self.outputs.push_back(Output::Report { level, text });
+        self.outputs.push_back(report(level, text));
     }
 
     fn collect_events(&mut self) {
@@ -427,6 +443,16 @@ impl Engine {
     }
 }
 
+/// Something that happened once.
+fn report(level: Level, text: String) -> Output {
+    Output::Report { level, text, streamed: false }
+}
+
+/// Something that every message of a stream may cause.
+fn streamed(level: Level, text: String) -> Output {
+    Output::Report { level, text, streamed: true }
+}
+
 /// Begins a desired phase if it is a new wish; gives the complaint if there is no such phase.
 fn ask<M: Mechanism>(
     part: &mut Part<M>,
@@ -461,7 +487,7 @@ fn accept<M: Mechanism>(
             part.bad_samples += 1;
             if !std::mem::replace(&mut part.last_sample_bad, true) {
                 let text = format!("{}: sample on {} refused: {reason}", part.which.name(), M::SENSOR_TOPIC);
-                outputs.push_back(Output::Report { level: Level::Error, text });
+                outputs.push_back(streamed(Level::Error, text));
             }
             None
         }
@@ -475,14 +501,30 @@ fn settle<M: Mechanism>(
     outputs: &mut VecDeque<Output>,
 ) -> Option<M::Command> {
     let name_of_part = part.which.name();
-    let report = |level, text| Output::Report { level, text };
     match event {
-        Event::Command(command) => return Some(command),
+        Event::Command(command) => {
+            outputs.extend(part.held_report.take());
+            return Some(command);
+        }
         Event::Began { origin, name } => {
             if !matches!(origin, Origin::Phase(_)) {
                 part.set_verdict(Verdict::Superseded);
             }
-            outputs.push_back(report(Level::Info, format!("{name_of_part}: {name} begins")));
+            let begins = report(Level::Info, format!("{name_of_part}: {name} begins"));
+            part.retries &= matches!(origin, Origin::Phase(_));
+            part.held_report = None;
+            if part.retries {
+                part.held_report = Some(begins);
+            } else {
+                outputs.push_back(begins);
+            }
+        }
+        Event::Doubted { reason } => {
+            if part.desired.is_some_and(|(_, verdict)| verdict == Verdict::Reached) {
+                part.set_verdict(Verdict::Superseded);
+            }
+            let text = format!("{name_of_part}: {reason}: what was sent before is not relied on any more");
+            outputs.push_back(report(Level::Warn, text));
         }
         Event::Stepped { name, number, of, what } => {
             outputs.push_back(report(Level::Debug, format!("{name_of_part}: {name} {number}/{of}: {what}")));
@@ -498,7 +540,10 @@ fn settle<M: Mechanism>(
                 _ => (Level::Error, Verdict::Failed),
             };
             let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-            outputs.push_back(report(level, format!("{name_of_part}: {name} {}{why}", outcome.word())));
+            let text = format!("{name_of_part}: {name} {}{why}", outcome.word());
+            let again = part.retries && verdict == Verdict::Failed;
+            outputs.extend(part.held_report.take().filter(|_| !again));
+            outputs.push_back(if again { streamed(level, text) } else { report(level, text) });
             match origin {
                 // A pre-empted phase may end after its successor was noted: only its own verdict is its business.
                 Origin::Phase(code) if part.desired.is_some_and(|(c, _)| c == code) => {

@@ -84,7 +84,7 @@ params! {
     travel_min, "hina.travel_min", 0.0, -45.0..=185.0, "deg", "Interlock: lowest tilt while the lift is between its ends";
     travel_max, "hina.travel_max", 120.0, -45.0..=185.0, "deg",
         "Interlock: highest tilt while the lift is between its ends, and anywhere but at the top";
-    lift_hold, "hina.lift_hold", 0.5, 0.0..=1.0, "",
+    lift_hold, "hina.lift_hold", 0.5, 0.05..=0.95, "",
         "Lift value of the document profile that means: stand still between the ends";
     guide_out_1, "hina.guide_out_1", 0.2, -3.2..=3.2, "rad", "Guide servo 1, expanded";
     guide_out_2, "hina.guide_out_2", 0.0, -3.2..=3.2, "rad", "Guide servo 2, expanded";

@@ -42,6 +42,10 @@ pub enum Until {
 pub struct History {
     told: [Option<Time>; 4],
     seen: [Time; 4],
+    /// The cylinder was confirmed where it was last sent.
+    arrived: [bool; 4],
+    /// What was last sent, whether it is still believed or not.
+    sent: Option<Cylinders>,
 }
 
 /// The pedestal mechanism's vocabulary.
@@ -150,7 +154,23 @@ impl Mechanism for Pedestal {
     const NAME: &'static str = "daiza";
     const SENSOR_TOPIC: &'static str = "daiza_state";
 
-    fn note_sensors(history: &mut History, before: Option<&Sensors>, after: &Sensors, now: Time) {
+    fn note_sensors(
+        history: &mut History,
+        before: Option<&Sensors>,
+        after: &Sensors,
+        command: Option<&Cylinders>,
+        params: &Params,
+        now: Time,
+    ) {
+        if let Some(command) = command {
+            let view = View::<Self> { sensors: after, command, history, params, now };
+            let seen_to_arrive = |i| before.is_some_and(|b: &Sensors| b.cylinders[i] != after.cylinders[i]);
+            let arrived: [bool; 4] = std::array::from_fn(|i| {
+                after.cylinders[i] == command[i]
+                    && (seen_to_arrive(i) || view.confirmed(i, command[i]).is_ok())
+            });
+            (0..4).for_each(|i| history.arrived[i] |= arrived[i]);
+        }
         for i in 0..4 {
             if before.is_none_or(|b| b.cylinders[i] != after.cylinders[i]) {
                 history.seen[i] = now;
@@ -162,8 +182,25 @@ impl Mechanism for Pedestal {
         for i in 0..4 {
             if before.is_none_or(|b| b[i] != after[i]) {
                 history.told[i] = Some(now);
+                history.arrived[i] = false;
             }
         }
+        history.sent = Some(*after);
+    }
+
+    fn contradiction(
+        sensors: &Sensors,
+        command: &Cylinders,
+        history: &History,
+        _: &Params,
+    ) -> Option<String> {
+        let left = (0..4).find(|&i| history.arrived[i] && sensors.cylinders[i] != command[i])?;
+        let place = if command[left] { "out" } else { "in" };
+        Some(format!("cylinder {} is no longer {place}, although nobody moved it", left + 1))
+    }
+
+    fn arrived(sensors: &Sensors, command: &Cylinders, history: &History, _: &Params) -> bool {
+        history.arrived == [true; 4] && sensors.cylinders == *command
     }
 
     /// A cylinder under way is reported at its old place until it arrives: only a quiet while tells that none moves.
@@ -197,15 +234,24 @@ impl Mechanism for Pedestal {
         command
     }
 
-    /// Never lift while the clamp is on its way or unknown, never move the clamp while the arm is.
+    /// Never lift while the clamp is on its way or unknown, nor lower while it is on its way; never move the clamp while the
+    /// arm is.
     fn interlock(view: &View<'_, Self>, next: &Cylinders) -> Result<(), String> {
+        if next == view.command {
+            return Ok(());
+        }
         let lifts = view.command[3] && !next[3];
-        let clamp_moves = view.command[..2] != next[..2];
+        let lowers = !view.command[3] && next[3];
+        // A mechanism that has restarted since does not have what was sent to it.
+        let clamp_told =
+            view.command[..2] != next[..2] || view.history.sent.is_some_and(|s| s[..2] != next[..2]);
+        // What the sensors do not show may be under way, or set out now.
+        let clamp_off = view.sensors.cylinders[..2] != next[..2];
         let clamp_stands = view.clamp_confirmed(false).is_ok() || view.clamp_confirmed(true).is_ok();
-        if lifts && (clamp_moves || !clamp_stands) {
+        if lifts && (clamp_told || !clamp_stands) || lowers && clamp_off {
             return Err("the clamp must be confirmed, open or closed, by both cylinder sensors".to_owned());
         }
-        if clamp_moves && view.confirmed(3, view.command[3]).is_err() {
+        if (clamp_told || clamp_off) && view.confirmed(3, view.command[3]).is_err() {
             return Err("the arm must be confirmed, up or down, by the sensor of cylinder 4".to_owned());
         }
         Ok(())

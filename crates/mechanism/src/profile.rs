@@ -177,7 +177,8 @@ impl Profile {
                 let lift = match lift {
                     1.0 => Lift::Up,
                     0.0 => Lift::Down,
-                    hold if hold == params.lift_hold => Lift::Hold,
+                    // Whoever sent it may have another `hina.lift_hold`.
+                    hold if hold > 0.0 && hold < 1.0 => Lift::Hold,
                     value => return Err(BadSample::Unusable { field: FIELD, value }),
                 };
                 let tilt = angle(FIELD, tilt)?;

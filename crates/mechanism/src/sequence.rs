@@ -20,7 +20,7 @@ pub trait Mechanism: Copy + Debug + 'static {
     type Change: Copy + Debug + 'static;
     /// What a step waits for.
     type Until: Copy + Debug + 'static;
-    /// When things last changed, for conditions that need it.
+    /// When things last changed, and what has arrived, for conditions that need it.
     type History: Debug + Default;
 
     const NAME: &'static str;
@@ -31,6 +31,8 @@ pub trait Mechanism: Copy + Debug + 'static {
         history: &mut Self::History,
         before: Option<&Self::Sensors>,
         after: &Self::Sensors,
+        command: Option<&Self::Command>,
+        params: &Params,
         now: Time,
     );
     fn note_command(
@@ -39,6 +41,20 @@ pub trait Mechanism: Copy + Debug + 'static {
         after: &Self::Command,
         now: Time,
     );
+    /// What had arrived where it was sent and is elsewhere now, although nobody sent it there.
+    fn contradiction(
+        sensors: &Self::Sensors,
+        command: &Self::Command,
+        history: &Self::History,
+        params: &Params,
+    ) -> Option<String>;
+    /// Whether every output that has a sensor is where it was sent.
+    fn arrived(
+        sensors: &Self::Sensors,
+        command: &Self::Command,
+        history: &Self::History,
+        params: &Params,
+    ) -> bool;
     /// The outputs that move nothing: the last command, or where the sensors say that things stand. While something is
     /// under way: when it should have arrived.
     fn resting(
@@ -204,6 +220,10 @@ pub enum Event<C> {
         code: u8,
     },
     LightLantern,
+    /// What was last sent says no longer where the mechanism stands.
+    Doubted {
+        reason: String,
+    },
     Ended {
         origin: Origin,
         name: &'static str,
@@ -283,12 +303,50 @@ impl<M: Mechanism> Sequencer<M> {
         self.run.as_ref().map(|r| r.origin)
     }
 
+    /// Whether the last sensor sample is young enough to be believed.
+    pub fn senses(&self, params: &Params, now: Time) -> bool {
+        self.sensors.as_ref().is_some_and(|(_, at)| fresh(*at, params, now))
+    }
+
     /// A valid sensor sample arrived.
     pub fn sense(&mut self, sensors: M::Sensors, params: &Params, now: Time) {
         let before = self.sensors.filter(|(_, at)| fresh(*at, params, now)).map(|(s, _)| s);
-        M::note_sensors(&mut self.history, before.as_ref(), &sensors, now);
+        let silent_since = self.sensors.filter(|_| before.is_none()).map(|(_, at)| at);
+        M::note_sensors(&mut self.history, before.as_ref(), &sensors, self.command.as_ref(), params, now);
         self.sensors = Some((sensors, now));
+        if let Some(since) = silent_since {
+            if self.run.as_ref().is_some_and(|run| run.step.is_some()) {
+                self.finish(Outcome::SensorsLost, Self::lost(params), params, now);
+            }
+            // What was under way may have been stopped by a restart; what stands where it was sent has lost nothing.
+            if self.command.is_some_and(|c| !M::arrived(&sensors, &c, &self.history, params)) {
+                self.doubt(format!("{} was silent for {:.1} s", M::SENSOR_TOPIC, age(since, now)));
+            }
+        }
+        if self.run.is_none() {
+            self.compare(params);
+        }
         self.advance(params, now);
+    }
+
+    /// A mechanism that was restarted does not stand where it was sent: then the sensors are believed instead.
+    fn compare(&mut self, params: &Params) {
+        if let (Some((sensors, _)), Some(command)) = (&self.sensors, &self.command)
+            && let Some(reason) = M::contradiction(sensors, command, &self.history, params)
+        {
+            self.doubt(reason);
+        }
+    }
+
+    fn doubt(&mut self, reason: String) {
+        if self.command.take().is_some() {
+            self.sent_at = None;
+            self.events.push_back(Event::Doubted { reason });
+        }
+    }
+
+    fn lost(params: &Params) -> String {
+        format!("no valid sensor data on {} for {} s", M::SENSOR_TOPIC, params.sensor_timeout)
     }
 
     /// Begins `sequence`; whatever ran is pre-empted. Returns whether something was.
@@ -365,6 +423,9 @@ impl<M: Mechanism> Sequencer<M> {
 
     /// One attempt to get on: the wait's end is looked at before its timeout, so that what came in time counts.
     fn progress(&mut self, params: &Params, now: Time) -> Progress {
+        if self.run.as_ref().is_some_and(|run| run.step.is_none()) {
+            self.compare(params);
+        }
         let Some(run) = &mut self.run else { return Progress::Waiting };
         let valid = self.sensors.as_ref().filter(|(_, at)| fresh(*at, params, now)).map(|(s, _)| s);
         let Some(index) = run.step else {
@@ -392,10 +453,11 @@ impl<M: Mechanism> Sequencer<M> {
             return Progress::Waiting;
         };
         let (Some(sensors), Some(command)) = (valid, &self.command) else {
-            let reason =
-                format!("no valid sensor data on {} for {} s", M::SENSOR_TOPIC, params.sensor_timeout);
-            return Progress::Ended(Outcome::SensorsLost, reason);
+            return Progress::Ended(Outcome::SensorsLost, Self::lost(params));
         };
+        if let Some(reason) = M::contradiction(sensors, command, &self.history, params) {
+            return Progress::Ended(Outcome::Refused, format!("interlock: {reason}"));
+        }
         let step = run.sequence.steps[index];
         let view = View { sensors, command, history: &self.history, params, now };
         if M::check(&view, &step, step.until, run.entered).is_ok() {
@@ -514,7 +576,7 @@ impl<M: Mechanism> Sequencer<M> {
             last: self.last.clone(),
             runs: self.runs,
             sensor_age,
-            sensors_valid: self.sensors.as_ref().is_some_and(|(_, at)| fresh(*at, params, now)),
+            sensors_valid: self.senses(params, now),
             ..Activity::default()
         };
         if let Some(run) = &self.run {

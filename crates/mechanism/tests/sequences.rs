@@ -2,12 +2,16 @@
 
 mod world;
 
+use std::time::Duration;
+
 use rosless_mechanism::{
     Engine, Input, Outcome, Output, Params, Profile,
-    doll::Lift,
+    doll::{self, Guide, Lift},
     engine::{LEAVE_ALONE, Level, Which},
     model::{Fault, Switch},
+    pedestal::{self, Pedestal},
     profile::SensorArrays,
+    sequence::{Mechanism, View},
 };
 use world::World;
 
@@ -611,6 +615,198 @@ fn a_restarted_controller_does_not_reverse_cylinders_under_way() {
     world.finish();
     assert_eq!(world.pedestal_commands(), ["0001", "1111"], "the arm goes on down");
     assert_eq!(world.engine.status(world.now).pedestal.reached, Some(DEPLOY));
+}
+
+#[test]
+fn a_restarted_mechanism_is_looked_at_anew_and_sequences_keep_their_order() {
+    for silence in [0.0, 0.3, 1.0] {
+        let mut world = document();
+        world.phases(LEAVE_ALONE, PREPARE);
+        world.finish();
+        world.phases(DEPLOY, DEPLOY);
+        world.finish();
+        world.clear();
+        world.power_cycle(silence);
+        world.run(2.5);
+        let reports = world.reports(Level::Warn);
+        assert_eq!(reports.len(), 2, "{reports:?}");
+        for report in reports {
+            assert!(report.ends_with("what was sent before is not relied on any more"), "{report}");
+        }
+        let status = world.engine.status(world.now);
+        assert_eq!((status.pedestal.reached, status.doll.reached), (None, None), "after {silence} s");
+
+        world.phases(DEPLOY, DEPLOY);
+        world.finish();
+        assert_eq!(world.pedestal_commands(), ["0001", "1111"]);
+        assert_eq!(world.doll_commands(), [(-10.0, Lift::Up)]);
+
+        for (phases, commands) in [
+            ((PLACE, PREPARE), vec!["0001", "1111"]),
+            ((STOW, STOW), vec!["0000"]),
+            ((PLACE, DEPLOY), vec![]),
+        ] {
+            world.power_cycle(silence);
+            world.run(2.5);
+            world.clear();
+            world.phases(phases.0, phases.1);
+            world.finish();
+            let status = world.engine.status(world.now);
+            assert_eq!((status.pedestal.reached, status.doll.reached), (Some(phases.0), Some(phases.1)));
+            if !commands.is_empty() {
+                assert_eq!(world.pedestal_commands(), commands, "after {silence} s");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_restart_in_mid_sequence_ends_it_before_the_outputs_are_repeated() {
+    let mut world = document();
+    world.phases(DEPLOY, LEAVE_ALONE);
+    world.run(1.2);
+    assert_eq!(world.pedestal_commands(), ["0001", "1111"]);
+    world.clear();
+    world.power_cycle(0.0);
+    world.finish();
+    assert_eq!(world.pedestal_commands(), Vec::<String>::new());
+    assert_eq!(
+        world.reports(Level::Error),
+        ["daiza: deploy refused: interlock: cylinder 4 is no longer out, although nobody moved it"]
+    );
+    world.run(1.5);
+    world.phases(DEPLOY, LEAVE_ALONE);
+    world.finish();
+    assert_eq!(world.pedestal_commands(), ["0001", "1111"]);
+}
+
+#[test]
+fn a_mechanism_that_still_stands_where_it_was_sent_may_have_been_silent() {
+    let mut world = document();
+    world.phases(DEPLOY, DEPLOY);
+    world.finish();
+    for which in [Which::Pedestal, Which::Doll] {
+        world.model.add_fault(Fault::LostSensors(which));
+    }
+    world.run(1.0);
+    world.model.clear_faults();
+    world.run(1.0);
+    let status = world.engine.status(world.now);
+    assert_eq!((status.pedestal.reached, status.doll.reached), (Some(DEPLOY), Some(DEPLOY)));
+    assert_eq!(world.reports(Level::Warn), Vec::<&str>::new());
+}
+
+#[test]
+fn a_phase_is_not_called_reached_while_the_sensors_are_silent() {
+    let mut world = document();
+    world.phases(DEPLOY, LEAVE_ALONE);
+    world.finish();
+    world.model.add_fault(Fault::LostSensors(Which::Pedestal));
+    world.run(3.0);
+    assert_eq!(world.engine.status(world.now).pedestal.reached, None);
+    world.clear();
+    world.phases(DEPLOY, LEAVE_ALONE);
+    world.finish();
+    let reports = world.reports(Level::Error);
+    assert!(reports[0].starts_with("daiza: deploy timed out: the last valid sensor data"), "{reports:?}");
+}
+
+#[test]
+fn what_the_sensors_deny_counts_as_a_move_of_the_clamp() {
+    let params = Params::defaults(Profile::Document);
+    let judge = |sensed: pedestal::Cylinders, next: pedestal::Cylinders| {
+        let view = View::<Pedestal> {
+            sensors: &pedestal::Sensors { pedestal: false, cylinders: sensed },
+            command: &[true, true, true, false],
+            history: &pedestal::History::default(),
+            params: &params,
+            now: Duration::ZERO,
+        };
+        Pedestal::interlock(&view, &next)
+    };
+    let (lower, open) = ([true; 4], [true, true, false, false]);
+    assert_eq!(judge([true, true, true, false], lower), Ok(()));
+    let reason = judge([false, true, true, false], lower).expect_err("the clamp may set out with the arm");
+    assert!(reason.starts_with("the clamp must be confirmed"), "{reason}");
+    assert_eq!(judge([false, false, true, false], open), Ok(()));
+    let reason =
+        judge([false, false, true, true], open).expect_err("the clamp may set out while the arm moves");
+    assert!(reason.starts_with("the arm must be confirmed"), "{reason}");
+}
+
+#[test]
+fn a_stream_that_retries_a_failed_phase_is_told_apart_from_what_happens_once() {
+    let mut world = document();
+    let told = |world: &World| -> Vec<(String, bool)> {
+        let text = |output: &Output| match output {
+            Output::Report { level, text, streamed } if *level > Level::Debug => {
+                Some((text.clone(), *streamed))
+            }
+            _ => None,
+        };
+        world.outputs.iter().filter_map(|(_, output)| text(output)).collect()
+    };
+    let refused = "daiza: collect refused: needs the pedestal switch to be pressed";
+    for _ in 0..3 {
+        world.phases(COLLECT, LEAVE_ALONE);
+        world.run(0.1);
+    }
+    let once = |text: &str| (text.to_owned(), false);
+    let again = (refused.to_owned(), true);
+    assert_eq!(told(&world), [once("daiza: collect begins"), once(refused), again.clone(), again]);
+
+    world.clear();
+    world.model.press(Switch::Pedestal, Some(true));
+    world.run(0.1);
+    world.phases(COLLECT, LEAVE_ALONE);
+    world.finish();
+    assert_eq!(told(&world), [once("daiza: collect begins"), once("daiza: collect done")]);
+
+    // The same goal twice is two events.
+    world.clear();
+    for id in 1..3 {
+        world.goal(Which::Doll, id, 3);
+    }
+    assert!(
+        told(&world).iter().all(|(_, streamed)| !streamed) && told(&world).len() == 4,
+        "{:?}",
+        told(&world)
+    );
+}
+
+#[test]
+fn the_lantern_is_lit_again_by_a_new_wish_but_not_by_a_stream() {
+    let mut world = document();
+    let wish = Input::MechaState { pedestal: LEAVE_ALONE, doll: LEAVE_ALONE, lantern: true };
+    world.input(wish.clone());
+    world.input(Input::Lantern(false));
+    for _ in 0..30 {
+        world.input(wish.clone());
+        world.run(0.1);
+    }
+    assert!(!world.engine.status(world.now).lantern, "a stream of repeats is one wish");
+    world.run(2.5);
+    world.input(wish);
+    assert!(world.engine.status(world.now).lantern);
+}
+
+#[test]
+fn a_held_lift_is_never_sent_as_a_moving_one_and_always_understood() {
+    let mut params = Params::defaults(Profile::Document);
+    for value in [0.0, 1.0] {
+        assert!(params.set("hina.lift_hold", value).is_err(), "{value} is a direction");
+    }
+    params.set("hina.lift_hold", 0.7).expect("in range");
+    let hold = doll::Command { tilt: 90.0, lift: Lift::Hold, guide: Guide::Out, latches: [false; 2] };
+    let sent = Profile::Document.doll_command(&hold, &params);
+    assert_eq!(sent.positions, [0.7, 90.0]);
+    let others = Params::defaults(Profile::Document);
+    assert_eq!(Profile::Document.read_doll_command(&sent, &others), Ok(hold));
+    for nonsense in [-0.1, 1.1, f64::NAN] {
+        let mut broken = sent.clone();
+        broken.positions[0] = nonsense;
+        assert!(Profile::Document.read_doll_command(&broken, &others).is_err(), "{nonsense}");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use rosless_mechanism::{
     Engine, GoalId, Input, Outcome, Output, Params, Profile, Time,
     doll::{self, Lift},
     engine::{Level, Which},
-    model::{Model, Speeds},
+    model::{Fault, Model, Speeds},
     pedestal::Cylinders,
 };
 
@@ -20,6 +20,7 @@ pub(crate) struct World {
     pub(crate) model: Model,
     pub(crate) now: Time,
     next_sample: Time,
+    automatic: bool,
     pub(crate) outputs: Vec<(Time, Output)>,
 }
 
@@ -30,6 +31,7 @@ impl World {
             model: Model::new(Speeds::default(), automatic, Time::ZERO),
             now: Time::ZERO,
             next_sample: Time::ZERO,
+            automatic,
             outputs: Vec::new(),
         }
     }
@@ -39,6 +41,19 @@ impl World {
         let mut world = Self::new(Params::defaults(profile), automatic);
         world.run(1.5);
         world
+    }
+
+    /// The mechanism restarts and is found as it first was, after `silence` seconds without a word from it.
+    pub(crate) fn power_cycle(&mut self, silence: f64) {
+        self.model = Model::new(Speeds::default(), self.automatic, self.now);
+        self.model.add_fault(Fault::LostSensors(Which::Pedestal));
+        self.model.add_fault(Fault::LostSensors(Which::Doll));
+        if silence > 0.0 {
+            self.run(silence);
+        }
+        // What was sent while nobody was there is lost.
+        self.model = Model::new(Speeds::default(), self.automatic, self.now);
+        self.sample();
     }
 
     pub(crate) fn input(&mut self, input: Input) {
@@ -77,6 +92,10 @@ impl World {
         self.now = self.next_sample;
         self.next_sample += SENSOR_PERIOD;
         self.model.advance(self.now);
+        self.sample();
+    }
+
+    fn sample(&mut self) {
         if let Some(sensors) = self.model.pedestal_sensors() {
             self.input(Input::PedestalSensors(Ok(sensors)));
         }
@@ -156,7 +175,7 @@ impl World {
 
     pub(crate) fn reports(&self, at_least: Level) -> Vec<&str> {
         let text = |output| match output {
-            &Output::Report { level, ref text } if level >= at_least => Some(text.as_str()),
+            &Output::Report { level, ref text, .. } if level >= at_least => Some(text.as_str()),
             _ => None,
         };
         self.outputs.iter().filter_map(|(_, o)| text(o)).collect()
