@@ -66,8 +66,11 @@ impl Role {
             Self::Mocap => &["--kind", "dummy"],
             Self::Imu => &["--kind", "imu", "--dialect", "mocap,device", "--clock-offset", "0.25"],
             Self::Arm => &["run", "--strategy", "best"],
-            // The simulated pedestal arrives a while after the phase that waits for it.
-            Self::Mechanism => &["run", "--ros-args", "-p", "daiza.pedestal_wait:=8.0"],
+            // The simulated pedestal arrives a while after the phase that waits for it, and a busy machine may keep
+            // sensor data waiting for longer than a real mechanism should.
+            Self::Mechanism => {
+                &["run", "--ros-args", "-p", "daiza.pedestal_wait:=8.0", "-p", "sensor_timeout:=5.0"]
+            }
             Self::StandIn => &["run", "--auto"],
         }
     }
