@@ -289,7 +289,7 @@ fn run_as<D: Dialect>(
     if options.json {
         println!("{}", json!({ "arrived": done, "state": shown }));
     } else if !done {
-        println!("not arrived within {:.0} s", options.timeout);
+        println!("not arrived within {} s", options.timeout);
     }
     Ok(if done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -145,6 +145,182 @@ fn a_killed_controller_comes_up_safe_and_goes_on_when_asked() {
 }
 
 #[test]
+fn a_mechanism_that_was_restarted_is_deployed_again_and_never_opened_while_the_arm_is_up() {
+    let mut rig = Rig::new::<Document>();
+    let first = rig.dummy(&[]);
+    let controller = rig.controller(&[]);
+    rig.run(&["deploy"]).ok();
+    let before = rig.observed.pedestal.len();
+    first.signal("KILL");
+    drop(first);
+    let _second = rig.dummy(&[]);
+    for mechanism in ["daiza", "hina"] {
+        let doubts = |line: &str| {
+            let doubts = line.contains("is not relied on any more") && line.contains(mechanism);
+            doubts.then_some(())
+        };
+        eventually("the controller notices", rig::PATIENCE, || !controller.filter_map(doubts).is_empty());
+    }
+    rig.run(&["place", "daiza"]).ok();
+    rig.observed.pedestal.drain(..before);
+    assert_eq!(rig.observed.cylinders(), ["0001", "1111"]);
+    let deployed = rig.run(&["deploy"]).ok();
+    assert!(deployed.contains("hina: deploy done in"), "not there any more: {deployed}");
+    rig.run(&["stow", "daiza"]).ok();
+}
+
+#[test]
+fn a_command_whose_controller_is_restarted_says_so_and_does_not_ask_again() {
+    let mut rig = Rig::new::<Document>();
+    let _dummy = rig.dummy(&["--fault", "stuck-cylinder:4"]);
+    let first = rig.controller(&[]);
+    let deploy = rig.start(&["deploy", "daiza"]);
+    rig.until("the arm is told to go down", |seen| !seen.pedestal.is_empty());
+    first.signal("KILL");
+    drop(first);
+    let second = rig.controller(&[]);
+    rig.finish(deploy).fails(1, "daiza: deploy no outcome: the controller was restarted");
+    assert!(!second.output().contains("deploy begins"), "{}", second.output());
+
+    let third = rig.controller(&[]);
+    third.wait_for_line("another sequence_controller is running", rig::PATIENCE);
+}
+
+#[test]
+fn a_preempted_command_ends_with_what_took_its_place() {
+    let mut rig = Rig::new::<Document>();
+    let _dummy = rig.dummy(&["--fault", "slow-cylinder:4=10"]);
+    let _controller = rig.controller(&[]);
+    let deploy = rig.start(&["deploy", "daiza"]);
+    deploy.wait_for_line("daiza: deploy 1/2", rig::PATIENCE);
+    rig.run(&["collect", "daiza"]).fails(1, "daiza: collect refused: needs the pedestal switch");
+    rig.finish(deploy).fails(1, "daiza: deploy pre-empted: collect was asked for");
+}
+
+#[test]
+fn a_goal_ends_with_the_command_that_sent_it() {
+    let mut rig = Rig::new::<Document>();
+    let _dummy = rig.dummy(&["--fault", "stuck-lift"]);
+    let controller = rig.controller(&[]);
+    rig.run(&["goal", "hina", "POS_CARRY"]).ok();
+    let down = rig.start(&["goal", "hina", "DOWN"]);
+    rig.until("DOWN runs", |seen| seen.doll.last().is_some_and(|a| a.positions[0] == 0.0));
+    down.signal("INT");
+    rig.finish(down).fails(130, "canceled: ABORTED");
+    controller.wait_for_line("hina: DOWN canceled", rig::PATIENCE);
+    rig.until("the lift is held", |seen| seen.doll.last().is_some_and(|a| a.positions[0] == 0.5));
+}
+
+#[test]
+fn events_are_always_logged_and_a_failing_stream_only_now_and_then() {
+    let mut rig = Rig::new::<Document>();
+    let _dummy = rig.dummy(&[]);
+    let controller = rig.controller(&[]);
+    for light in ["on", "off", "on", "off"] {
+        rig.run(&["bonbori", light]).ok();
+    }
+    rig.until_status("the mechanism is sensed", |s| s["daiza"]["sensed"] == "cylinders 0000 pedestal 0");
+    let state = MechaState { daiza_state: 2, hina_state: LEAVE_ALONE, bonbori_state: false };
+    for _ in 0..10 {
+        rig.mecha_state.publish(&state);
+        rig.observe(Duration::from_millis(50));
+    }
+    let count = |text: &str| controller.filter_map(|line| line.contains(text).then_some(())).len();
+    rig.until("all messages have been seen", |_| count("collect 1/4") == 10);
+    assert_eq!((count("bonbori: on"), count("bonbori: off")), (2, 2));
+    assert_eq!((count("collect begins"), count("collect refused")), (1, 1), "{}", controller.output());
+}
+
+#[test]
+fn other_actuators_keep_what_they_were_told() {
+    let mut rig = Rig::new::<Document>();
+    let _dummy = rig.dummy(&["--fault", "slow-cylinder:1=20"]);
+    let _controller = rig.controller(&["--ros-args", "-p", "daiza.cylinder_timeout:=30.0"]);
+    let deploy = rig.start(&["deploy", "daiza"]);
+    deploy.wait_for_line("daiza: deploy 2/2", rig::PATIENCE);
+    rig.run(&["actuate", "cylinder", "3", "in"]).fails(1, "the controller runs deploy on daiza");
+    rig.finish(deploy).ok();
+    // Cylinder 1 is under way, and sensed at its old place, when the next ones are moved.
+    rig.run(&["actuate", "cylinder", "1", "in", "--timeout", "0.1"]).fails(1, "not arrived within 0.1 s");
+    rig.run(&["actuate", "cylinder", "2", "in"]).ok();
+    assert_eq!(rig.observed.cylinders()[2..], ["0111", "0011"]);
+    rig.run(&["actuate", "cylinder", "4", "in"]).fails(1, "interlock: the clamp must be confirmed");
+
+    rig.run(&["goal", "hina", "POS_CARRY"]).ok();
+    rig.run(&["actuate", "lift", "down"]).ok();
+    assert_eq!(rig.observed.positions().last(), Some(&vec![0.0, 97.5]));
+}
+
+#[test]
+fn an_actuator_can_be_moved_without_a_controller() {
+    let mut rig = Rig::new::<Document>();
+    let _dummy = rig.dummy(&[]);
+    rig.run(&["actuate", "cylinder", "4", "out"]).ok();
+    rig.run(&["actuate", "cylinder", "1", "out"]).ok();
+    rig.run(&["actuate", "tilt", "90"]).ok();
+    assert_eq!(rig.observed.cylinders(), ["0001", "1001"]);
+    assert_eq!(rig.observed.positions(), [[1.0, 90.0]]);
+}
+
+#[test]
+fn a_watch_tells_when_the_controller_goes_and_ends_with_its_reader() {
+    let mut rig = Rig::new::<Document>();
+    let controller = rig.controller(&[]);
+    let (mut shell, mut typed) = rig.terminal();
+    // One line is read, and nothing changes after it.
+    typed.write_all(b"$CONTROLLER watch | head -1; echo en\"\"ded; exit\n").expect("the shell reads");
+    shell.wait_for_line("ended", rig::PATIENCE);
+    shell.wait(rig::PATIENCE);
+
+    let watch = rig.start(&["watch"]);
+    watch.wait_for_line("bonbori  off", rig::PATIENCE);
+    controller.signal("KILL");
+    drop(controller);
+    watch.wait_for_line("controller gone", rig::PATIENCE);
+    let _again = rig.controller(&[]);
+    let shows = |line: &str| line.contains("bonbori  off").then_some(());
+    rig.until("it is back", |_| watch.filter_map(shows).len() >= 2);
+}
+
+#[test]
+fn the_stand_in_runs_in_the_background_and_takes_keys_in_the_foreground() {
+    let mut rig = Rig::new::<Document>();
+    let (mut shell, mut typed) = rig.terminal();
+    let mut enter = |line: &str| typed.write_all(line.as_bytes()).expect("the shell reads");
+    enter("$DUMMY run &\n");
+    shell.wait_for_line("simulating the mechanism", rig::PATIENCE);
+    enter("echo one; jobs\n");
+    shell.wait_for_line("Running", rig::PATIENCE);
+    rig.hand(&["press", "wall1"]).ok();
+    enter("echo two; jobs | sed s/Running/at_work/\n");
+    shell.wait_for_line("at_work", rig::PATIENCE);
+    assert!(!shell.output().contains("Stopped"), "{}", shell.output());
+    enter("fg\n");
+    // Until the shell has handed over the terminal, keys are the shell's: '?' would be no command there.
+    eventually("the stand-in takes a key", rig::PATIENCE, || {
+        enter("?\n");
+        shell.output().contains("pressed: up, wall1, stowed")
+    });
+    enter("p\n");
+    shell.wait_for_line("pedestal: pressed", rig::PATIENCE);
+    enter("\x03");
+    enter("exit\n");
+    shell.wait(rig::PATIENCE);
+}
+
+#[test]
+fn faults_add_up_until_they_are_repaired() {
+    let mut rig = Rig::new::<Document>();
+    let dummy = rig.dummy(&["--fault", "stuck-tilt"]);
+    rig.hand(&["fault", "stuck-lift"]).ok();
+    rig.hand(&["fault", "dead-sensor:2"]).ok();
+    rig.hand(&["fault", "stuck-lift"]).ok();
+    dummy.wait_for_line("faults: [StuckTilt, StuckLift, DeadCylinderSensor(1)]", rig::PATIENCE);
+    rig.hand(&["repair"]).ok();
+    dummy.wait_for_line("faults: []", rig::PATIENCE);
+}
+
+#[test]
 fn two_clients_that_fight_end_with_the_latest_new_wish() {
     let mut rig = Rig::new::<Document>();
     let _dummy = rig.dummy(&[]);
@@ -201,8 +377,11 @@ fn nonsense_is_refused_with_a_reason_and_changes_nothing() {
     rig.run(&["goal", "hina", "POS_CARRY"])
         .fails(1, "ERR_TIMEOUT (no valid sensor data on hina_state was ever seen)");
     assert!(begin.elapsed() >= Duration::from_secs(5), "a hina goal has five seconds");
-    rig.run(&["goal", "daiza", "42"]).fails(1, "ERR_UNEXPECTED_ARG");
-    rig.run(&["goal", "hina", "LATCH_UNLOCK"]).fails(1, "ERR_CANNOT_PROCESS");
+    rig.run(&["goal", "daiza", "42"]).fails(1, "ERR_UNEXPECTED_ARG (there is no command 42)");
+    rig.run(&["goal", "hina", "LATCH_UNLOCK"]).fails(
+        1,
+        "ERR_CANNOT_PROCESS (LATCH_UNLOCK moves hardware that the profile \"document\" does not have)",
+    );
     assert!(rig.observed.pedestal.is_empty() && rig.observed.doll.is_empty());
 }
 
@@ -218,7 +397,7 @@ fn goals_are_cancelled_stopped_and_preempted_honestly() {
     rig.until("DOWN runs", |seen| seen.doll.last().is_some_and(|a| a.positions[0] == 0.0));
     let up = rig.run(&["goal", "hina", "UP"]).ok();
     assert!(up.contains("feedback: PREV_ACTION_ABORTED"), "{up}");
-    rig.finish(down).fails(1, "aborted: ABORTED");
+    rig.finish(down).fails(1, "aborted: ABORTED (UP was asked for)");
 
     let down = rig.start(&["goal", "hina", "DOWN"]);
     rig.until("DOWN runs", |seen| seen.doll.last().is_some_and(|a| a.positions[0] == 0.0));
@@ -278,6 +457,13 @@ fn the_action_era_robot_gets_its_own_arrays_polarity_and_radians() {
     assert!(
         rig.observed.doll.iter().all(|a| (a.positions.len(), a.expand.len(), a.cylinders.len()) == (3, 1, 2))
     );
+
+    rig.run(&["prepare"]).fails(1, "use `mechanism-controller goal hina READY`");
+    // The controller's profile is the default, and the guide stays where it was sent.
+    rig.run(&["actuate", "guide", "in"]).ok();
+    rig.run(&["actuate", "tilt", "90"]).ok();
+    let guide_in = [-std::f64::consts::FRAC_PI_4, std::f64::consts::FRAC_PI_4];
+    assert_eq!(rig.observed.positions().last().map(|p| p[1..].to_vec()), Some(guide_in.to_vec()));
 }
 
 #[test]
@@ -386,7 +572,12 @@ fn commands_say_when_nobody_is_there_or_the_usage_is_wrong() {
     rig.run(&["actuate", "cylinder", "1", "in", "--timeout", "0.5"])
         .fails(3, "no valid sensor data was seen");
     rig.hand(&["press", "nose"]).fails(2, "unknown switch");
-    rig.run(&["goal", "daiza", "FLY"]).fails(1, "use a number or one of STOP, READY");
+    rig.run(&["goal", "daiza", "FLY"]).fails(2, "use a number up to 255 or one of STOP, READY");
+    rig.run(&["goal", "daiza", "256"]).fails(2, "use a number up to 255");
+    rig.run(&["prepare", "daiza"]).fails(2, "`prepare hina` prepares the doll");
+    for (option, value) in [("rate", "0"), ("rate", "1e-300"), ("stroke", "nan"), ("lift-time", "-1")] {
+        rig.hand(&["run", &format!("--{option}={value}")]).fails(2, "give a number between");
+    }
     rig.run(&["actuate", "tilt", "NaN"]).fails(2, "give degrees between");
     rig.run(&["run", "--profile", "tea"]).fails(2, "unknown profile");
     rig.run(&["run", "--ros-args", "-p", "hina.tolerance:=900.0"]).fails(2, "hina.tolerance");

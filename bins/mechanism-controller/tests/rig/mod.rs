@@ -154,6 +154,14 @@ impl Rig {
         Daemon::spawn_with_stdin(self.prepare(command))
     }
 
+    /// A shell with job control on a terminal of its own that is typed to; it knows the two programs as $CONTROLLER and $DUMMY.
+    pub(crate) fn terminal(&self) -> (Daemon, ChildStdin) {
+        let mut command = Command::new("script");
+        command.args(["-qfc", "bash --norc --noprofile -i", "/dev/null"]);
+        command.env("CONTROLLER", CONTROLLER).env("DUMMY", dummy_program());
+        Daemon::spawn_with_stdin(self.prepare(command))
+    }
+
     /// Runs a command to its end while observing.
     #[track_caller]
     pub(crate) fn run(&mut self, args: &[&str]) -> Finished {
