@@ -13,7 +13,7 @@ use rosless_graph::{
     Context, ContextOptions, Error, EventLoop, Gid, Node, Publisher, Qos,
     action::{GoalState, GoalUpdate},
     config,
-    console::eprint_line,
+    console::{answer, eprint_line, stdout_pipe},
     lifecycle::State,
     qos::Reliability,
 };
@@ -31,7 +31,6 @@ use serde_json::{Value, json};
 
 use crate::{
     messages::{to_control, to_industrial},
-    output,
     program::Program,
     report::{QueueStatus, describe, reason_of},
     sending::Sending,
@@ -271,7 +270,7 @@ impl Client {
 
     fn print(&mut self, json: &Value, text: impl FnOnce() -> String) -> Result<()> {
         let line = if self.json { json.to_string() } else { text() };
-        self.heard &= output::answer(&format!("{line}\n"))?;
+        self.heard &= answer(&format!("{line}\n"))?;
         Ok(())
     }
 
@@ -310,7 +309,7 @@ impl Client {
         // A controller that is restarted is watched on.
         self.inbox.only = None;
         // `head` may have enough long before there is something to print.
-        if let Some(pipe) = output::pipe() {
+        if let Some(pipe) = stdout_pipe() {
             self.events.watch(pipe, |inbox, _| {
                 inbox.reader_left = true;
                 false

@@ -26,7 +26,6 @@ pub mod client;
 pub mod daemon;
 pub mod intake;
 pub mod messages;
-pub mod output;
 pub mod plot;
 pub mod program;
 pub mod report;

@@ -8,11 +8,14 @@ use clap::{Args, Parser, Subcommand};
 use primitive_queue::{
     NODE_NAME,
     client::{Client, Failure},
-    daemon, output, plot,
+    daemon, plot,
     program::Program,
     settings::Settings,
 };
-use rosless_graph::{config, console::eprint_line};
+use rosless_graph::{
+    config,
+    console::{answer, eprint_line},
+};
 
 /// Executes motion primitives (PTP, LIN, CIRC) with a simulated six-axis robot, and talks to such a controller.
 #[derive(Debug, Parser)]
@@ -164,7 +167,7 @@ fn run(settings: config::Settings, arguments: Arguments) -> Result<ExitCode, Fai
                 }
                 None => svg,
             };
-            output::answer(&text)?;
+            answer(&text)?;
             if let Some(problem) = plot.problem {
                 return Err(failed(problem));
             }

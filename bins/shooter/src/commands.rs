@@ -7,6 +7,7 @@ use rosless_arm::{Ball, Launcher, Shooter};
 use rosless_graph::{
     Context, EventLoop, Node, Publisher, Qos,
     config::{Settings, UsageError},
+    console::answer,
 };
 use rosless_wire::{
     Message,
@@ -14,7 +15,7 @@ use rosless_wire::{
 };
 use serde_json::{Value, json};
 
-use crate::{ClientArgs, output::answer};
+use crate::ClientArgs;
 
 const VERDICT_PATIENCE: Duration = Duration::from_secs(10);
 const MISSED: u8 = 3;

@@ -3,7 +3,6 @@
 
 mod commands;
 mod node;
-mod output;
 
 use std::{process::ExitCode, time::Duration};
 

@@ -8,9 +8,10 @@ use rosless_arm::{
     evaluate::{Report, Setup, Tally, evaluate},
     planner::Search,
 };
+use rosless_graph::console::answer;
 use serde_json::{Value, json};
 
-use crate::{EvaluateArgs, output::answer, plot};
+use crate::{EvaluateArgs, plot};
 
 pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
     let mut setup = Setup { latency: args.latency / 1e3, ..Setup::default() };
@@ -36,11 +37,8 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
         let written = file.write_all(plot::svg(&setup, &records).as_bytes());
         written.with_context(|| format!("cannot write {}", path.display()))?;
     }
-    if args.json {
-        answer(&format!("{}\n", as_json(&report, args)))
-    } else {
-        answer(&table(&report, args, seconds))
-    }
+    answer(&if args.json { format!("{}\n", as_json(&report, args)) } else { table(&report, args, seconds) })?;
+    Ok(())
 }
 
 fn table(report: &Report, args: &EvaluateArgs, seconds: f64) -> String {

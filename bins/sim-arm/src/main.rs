@@ -4,7 +4,6 @@
 mod arm_node;
 mod clock;
 mod evaluate;
-mod output;
 mod plot;
 mod run;
 mod settings;
@@ -16,7 +15,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use rosless_arm::{Control, Strategy};
-use rosless_graph::{Context, config};
+use rosless_graph::{Context, config, console::answer};
 
 /// A simulated six-axis arm that catches balls thrown by `shooter`.
 ///
@@ -175,7 +174,7 @@ fn main() -> ExitCode {
             Context::new(settings).map_err(Into::into).and_then(|context| run::run(&context, args))
         }
         Command::Evaluate(args) => evaluate::run(args),
-        Command::Urdf => output::answer(&rosless_arm::model::urdf()),
+        Command::Urdf => answer(&rosless_arm::model::urdf()).map(drop).map_err(Into::into),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

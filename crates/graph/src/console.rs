@@ -3,8 +3,9 @@
 use std::{
     collections::BTreeMap,
     fmt::{self, Write as _},
+    fs::File,
     io::{self, Write},
-    os::fd::AsFd,
+    os::{fd::AsFd, unix::fs::FileTypeExt},
     str::FromStr,
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
@@ -12,7 +13,7 @@ use std::{
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::config::UsageError;
+use crate::{Error, Result, config::UsageError};
 
 /// Severity of a log record, numbered as in `rcl_interfaces/msg/Log`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -321,6 +322,29 @@ impl From<&crate::config::RosArguments> for LoggerLevels {
     }
 }
 
+/// Writes what somebody asked for to standard output. `false` when the reader has left, as `head` does: there is nobody to
+/// tell any more.
+///
+/// # Errors
+/// When it cannot be written, as on a full disk.
+pub fn answer(text: &str) -> Result<bool> {
+    written(io::stdout().lock(), text)
+}
+
+fn written(mut output: impl Write, text: &str) -> Result<bool> {
+    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(source) => Err(Error::Io { what: "cannot write to stdout", source }),
+    }
+}
+
+/// Standard output if it is a pipe. Watched by the event loop, it becomes ready when its reader leaves and at no other time.
+pub fn stdout_pipe() -> Option<File> {
+    let stdout = File::from(io::stdout().as_fd().try_clone_to_owned().ok()?);
+    stdout.metadata().is_ok_and(|metadata| metadata.file_type().is_fifo()).then_some(stdout)
+}
+
 /// Prints a line to standard output, as `println!` does; see [`eprint_line`].
 pub fn print_line(text: &str) {
     static LOST: AtomicU64 = AtomicU64::new(0);
@@ -373,6 +397,17 @@ mod tests {
         function: "run",
         line: 7,
     };
+
+    #[test]
+    fn a_reader_that_has_left_is_no_failure_but_a_full_disk_is() {
+        let (reader, writer) = io::pipe().unwrap();
+        assert!(written(&writer, "x").unwrap());
+        drop(reader);
+        assert!(!written(&writer, "x").unwrap());
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let error = written(full, "x").unwrap_err().to_string();
+        assert!(error.starts_with("cannot write to stdout: "), "{error}");
+    }
 
     #[test]
     fn the_default_is_the_ros_console_format() {
