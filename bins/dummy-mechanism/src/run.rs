@@ -181,17 +181,21 @@ impl<D: Dialect> Dummy<D> {
     }
 
     fn keys(&mut self, stdin: &mut Stdin) -> bool {
-        if !can_read(stdin) {
-            return true;
+        // A terminal gives one line at a time, and tells of the others only once.
+        while can_read(stdin) {
+            let mut typed = [0; 256];
+            match stdin.read(&mut typed) {
+                Ok(0) => return false,
+                Ok(length) => self.obey(&typed[..length]),
+                // The terminal is somebody else's at the moment, or for good: whoever types will tell.
+                Err(_) => break,
+            }
         }
-        let mut typed = [0; 256];
-        let length = match stdin.read(&mut typed) {
-            Ok(length @ 1..) => length,
-            Ok(0) => return false,
-            // The terminal is somebody else's at the moment, or for good: whoever types will tell.
-            Err(_) => return true,
-        };
-        for key in typed[..length].iter().map(|byte| char::from(*byte)) {
+        true
+    }
+
+    fn obey(&mut self, typed: &[u8]) {
+        for key in typed.iter().map(|byte| char::from(*byte)) {
             let switch = match key {
                 'p' => Switch::Pedestal,
                 'u' => Switch::Up,
@@ -215,7 +219,6 @@ impl<D: Dialect> Dummy<D> {
             };
             self.turn(switch, if self.model.switch(switch) { RELEASED } else { PRESSED });
         }
-        true
     }
 
     fn turn(&mut self, switch: Switch, how: &str) {
