@@ -37,7 +37,7 @@ pub struct SensorArrays {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum BadSample {
     #[error("{field} has {got} elements, {need} are needed")]
-    TooShort { field: &'static str, got: usize, need: usize },
+    WrongSize { field: &'static str, got: usize, need: usize },
     #[error("{field} has the unusable value {value}")]
     Unusable { field: &'static str, value: f64 },
 }
@@ -65,7 +65,7 @@ impl FromStr for Profile {
 }
 
 fn need<T: Copy, const N: usize>(field: &'static str, values: &[T]) -> Result<[T; N], BadSample> {
-    let short = BadSample::TooShort { field, got: values.len(), need: N };
+    let short = BadSample::WrongSize { field, got: values.len(), need: N };
     values.get(..N).and_then(|v| v.try_into().ok()).ok_or(short)
 }
 
@@ -76,6 +76,25 @@ fn angle(field: &'static str, degrees: f64) -> Result<f64, BadSample> {
     } else {
         Err(BadSample::Unusable { field, value: degrees })
     }
+}
+
+/// The action-era robot takes a command only if all its arrays have exactly these sizes.
+fn sizes(
+    arrays: &ActuatorArrays,
+    positions: usize,
+    expand: usize,
+    cylinders: usize,
+) -> Result<(), BadSample> {
+    for (field, got, need) in [
+        ("motor_positions", arrays.positions.len(), positions),
+        ("motor_expand", arrays.expand.len(), expand),
+        ("cylinder_states", arrays.cylinders.len(), cylinders),
+    ] {
+        if got != need {
+            return Err(BadSample::WrongSize { field, got, need });
+        }
+    }
+    Ok(())
 }
 
 impl Profile {
@@ -124,6 +143,9 @@ impl Profile {
     }
 
     pub fn read_pedestal_command(self, arrays: &ActuatorArrays) -> Result<pedestal::Cylinders, BadSample> {
+        if self == Self::Nucleo {
+            sizes(arrays, 0, 0, 4)?;
+        }
         Ok(self.flip(need("cylinder_states", &arrays.cylinders)?))
     }
 
@@ -185,6 +207,7 @@ impl Profile {
                 Ok(doll::Command { tilt, lift, guide: Guide::Out, latches: [false; 2] })
             }
             Self::Nucleo => {
+                sizes(arrays, 3, 1, 2)?;
                 let [tilt, servo_1, _] = need(FIELD, &arrays.positions)?;
                 let [up] = need("motor_expand", &arrays.expand)?;
                 let to_out = (servo_1 - params.guide_out_1).abs();
@@ -260,5 +283,20 @@ mod tests {
         assert_eq!(refuse(|s| s.angles[0] = f64::NAN), "potentiometer_angles has the unusable value NaN");
         assert_eq!(refuse(|s| s.angles[0] = -1e9), "potentiometer_angles has the unusable value -1000000000");
         assert!(Profile::Document.read_pedestal_sensors(&SensorArrays::default()).is_err());
+    }
+
+    #[test]
+    fn the_action_era_robot_takes_commands_of_exact_sizes_only() {
+        let params = Params::defaults(Profile::Nucleo);
+        let rest = doll::Command { tilt: 90.0, lift: Lift::Up, guide: Guide::In, latches: [false; 2] };
+        let mut doll = Profile::Nucleo.doll_command(&rest, &params);
+        assert!(Profile::Nucleo.read_doll_command(&doll, &params).is_ok());
+        doll.cylinders.push(false);
+        let refused = Profile::Nucleo.read_doll_command(&doll, &params).expect_err("one latch too many");
+        assert_eq!(refused.to_string(), "cylinder_states has 3 elements, 2 are needed");
+        let mut pedestal = Profile::Nucleo.pedestal_command(&[true; 4]);
+        pedestal.positions.push(0.0);
+        assert!(Profile::Nucleo.read_pedestal_command(&pedestal).is_err());
+        assert!(Profile::Document.read_pedestal_command(&pedestal).is_ok(), "the document is not so strict");
     }
 }
