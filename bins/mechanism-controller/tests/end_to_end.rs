@@ -485,6 +485,24 @@ fn the_lantern_has_a_flag_a_service_and_a_command() {
 }
 
 #[test]
+fn a_new_wish_lights_the_lantern_again_and_a_phase_command_does_not() {
+    let mut rig = Rig::new::<Document>();
+    let _dummy = rig.dummy(&[]);
+    let _controller = rig.controller(&["--ros-args", "-p", "command_gap:=0.1"]);
+    let wish = MechaState { daiza_state: LEAVE_ALONE, hina_state: LEAVE_ALONE, bonbori_state: true };
+    for round in 1..=2 {
+        rig.mecha_state.publish(&wish);
+        rig.until("it shines", |seen| seen.lantern.len() == 2 * round - 1);
+        // Starting a command takes longer than the gap that makes the next wish a new one.
+        rig.run(&["bonbori", "off"]).ok();
+        rig.observe(Duration::from_millis(200));
+    }
+    assert_eq!(rig.observed.lantern, [true, false, true, false]);
+    rig.run(&["deploy", "daiza"]).ok();
+    assert_eq!(rig.observed.lantern.last(), Some(&false), "{:?}", rig.observed.lantern);
+}
+
+#[test]
 fn angles_are_parameters_and_each_actuator_can_be_moved_alone() {
     let mut rig = Rig::new::<Document>();
     let _dummy = rig.dummy(&[]);
