@@ -17,7 +17,6 @@
 //! | [`program`] | what does a YAML file of moves mean? |
 //! | [`client`] | how does a command line talk to a controller? |
 //! | [`sending`] | which message of a program goes next, and what became of the others? |
-//! | [`output`] | does anybody read what is printed? |
 //! | [`plot`] | what would the robot do? |
 
 #![forbid(unsafe_code)]

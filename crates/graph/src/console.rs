@@ -546,7 +546,7 @@ mod tests {
     #[test]
     fn a_full_disk_is_no_reason_to_stop() {
         let lost = AtomicU64::new(0);
-        write_line(std::fs::File::options().write(true).open("/dev/full").unwrap(), "x", &lost);
+        write_line(File::options().write(true).open("/dev/full").unwrap(), "x", &lost);
         assert_eq!(lost.load(Ordering::Relaxed), 1);
     }
 }
