@@ -493,8 +493,8 @@ fn a_new_wish_lights_the_lantern_again_and_a_phase_command_does_not() {
     for round in 1..=2 {
         rig.mecha_state.publish(&wish);
         rig.until("it shines", |seen| seen.lantern.len() == 2 * round - 1);
-        // Starting a command takes longer than the gap that makes the next wish a new one.
         rig.run(&["bonbori", "off"]).ok();
+        // The pause that makes the next wish a new one.
         rig.observe(Duration::from_millis(200));
     }
     assert_eq!(rig.observed.lantern, [true, false, true, false]);
