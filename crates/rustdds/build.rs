@@ -1,5 +1,5 @@
-//! Takes the source of the pinned RustDDS release from where cargo unpacked it, applies `patches/*.patch` in order
-//! and leaves the result in OUT_DIR, from where `src/lib.rs` includes it.
+//! Takes the source of the pinned RustDDS release from where cargo unpacked it, adds the modules of `patches/new`,
+//! applies `patches/*.patch` in order and leaves the result in OUT_DIR, from where `src/lib.rs` includes it.
 
 use std::{
     env,
@@ -31,6 +31,10 @@ fn build() -> Result<()> {
     copy(&upstream_source()?, &out.join("src"))?;
 
     let folder = PathBuf::from(variable("CARGO_MANIFEST_DIR")?).join("patches");
+    let modules = folder.join("new");
+    if modules.is_dir() {
+        copy(&modules, &out.join("src"))?;
+    }
     let mut patches = fs::read_dir(&folder)
         .map_err(|e| format!("cannot list {}: {e}", folder.display()))?
         .map(|entry| Ok(entry?.path()))
