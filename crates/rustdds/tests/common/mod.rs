@@ -1,6 +1,8 @@
 //! A small DDS application for the tests, in this process or in one of its own.
 #![allow(dead_code)] // each test binary uses a part of it
 
+pub mod scripted;
+
 use std::{
     convert::Infallible,
     net::{IpAddr, Ipv4Addr},

@@ -1,0 +1,211 @@
+//! Peers that have only just met. What Fast DDS 2.14 does then is played by a scripted peer: it answers no request for
+//! a HEARTBEAT but one of base 0, and sends before it has said what it has.
+
+mod common;
+
+use std::{
+    net::{Ipv4Addr, UdpSocket},
+    time::{Duration, Instant},
+};
+
+use common::{
+    best_effort, local, peer, reader, reliable, resident,
+    scripted::{
+        Announced, Heard, ScriptedPeer, ACKNACK, ANYBODY, CYCLONE, FAST_DDS, HEARTBEAT, PUBLICATIONS_READER,
+        PUBLICATIONS_WRITER, SUBSCRIPTIONS_WRITER,
+    },
+    take, writer, SOON,
+};
+use rosless_tests::{eventually, eventually_some, DomainLease};
+use rustdds::{DomainParticipantStatusEvent as Event, StatusEvented};
+
+const THEIR_WRITER: [u8; 4] = [0, 0, 0x12, 3];
+const THEIR_READER: [u8; 4] = [0, 0, 0x13, 4];
+const SAMPLE: &[u8] = b"\0\x01\0\0once";
+
+/// Fast DDS's writers: a HEARTBEAT at once for an ACKNACK of base 0, the samples for one that asks for them, and nothing
+/// for any other within the time that these tests have.
+fn answer_as_fast_dds(peer: &mut ScriptedPeer, heard: &Heard, endpoint: Announced) {
+    if heard.id != ACKNACK {
+        return;
+    }
+    let (to_discovery, sample) = match heard.writer() {
+        PUBLICATIONS_WRITER => (true, peer.announcement(1, endpoint)),
+        THEIR_WRITER => (false, peer.data(ANYBODY, THEIR_WRITER, 1, SAMPLE)),
+        _ => return,
+    };
+    let answer = match heard.asked() {
+        (0, 0) if !heard.is_final() => peer.heartbeat(heard.writer(), 1, 1),
+        (1, 1..) => sample,
+        _ => return,
+    };
+    if to_discovery {
+        peer.say_to_discovery(&[answer]);
+    } else {
+        peer.say(&[answer]);
+    }
+}
+
+/// Stock: asks with base 1 and count 0, which Fast DDS does not answer.
+#[test]
+fn fast_dds_is_asked_as_it_wants_to_be_asked() {
+    let lease = DomainLease::acquire();
+    let ours = local(lease.id()).build().expect("participant");
+    let sink = reader(&ours, "t", &reliable(10));
+    let mut peer = ScriptedPeer::new(&ours, FAST_DDS);
+    let endpoint = Announced { entity: THEIR_WRITER, topic: "t", reliable: true };
+    eventually("the sample comes", SOON, || {
+        peer.announce_itself();
+        for heard in peer.listen() {
+            if heard.id == ACKNACK {
+                let count = heard.word(heard.body.len() - 4);
+                assert!(count > 0, "Fast DDS takes count 0 for a repetition");
+            }
+            answer_as_fast_dds(&mut peer, &heard, endpoint);
+        }
+        take(&sink) == [b"once"[..].to_vec()]
+    });
+}
+
+/// A request that comes before the peer knows who asks is lost. Stock: asks once.
+#[test]
+fn a_writer_that_does_not_answer_is_asked_again() {
+    for vendor in [FAST_DDS, CYCLONE] {
+        let lease = DomainLease::acquire();
+        let ours = local(lease.id()).build().expect("participant");
+        let _sink = reader(&ours, "t", &reliable(10));
+        let mut peer = ScriptedPeer::new(&ours, vendor);
+        let endpoint = Announced { entity: THEIR_WRITER, topic: "t", reliable: true };
+        let announcement = peer.announcement(1, endpoint);
+        let heartbeat = peer.heartbeat(PUBLICATIONS_WRITER, 1, 1);
+        peer.meet();
+        peer.say_to_discovery(&[announcement, heartbeat]);
+        let mut requests = 0;
+        eventually("three requests", SOON, || {
+            let asks = |heard: &Heard| heard.is(ACKNACK, THEIR_WRITER) && !heard.is_final();
+            requests += peer.listen().into_iter().filter(asks).count();
+            requests >= 3
+        });
+        // One that has spoken is not asked any more.
+        let heartbeat = peer.heartbeat(THEIR_WRITER, 1, 0);
+        peer.say(&[heartbeat]);
+        let answered = |heard: &Heard| heard.is(ACKNACK, THEIR_WRITER) && heard.is_final();
+        eventually("the heartbeat is answered", SOON, || peer.listen().iter().any(answered));
+        let until = Instant::now() + Duration::from_millis(500);
+        while Instant::now() < until {
+            assert!(!peer.listen().iter().any(|heard| heard.is(ACKNACK, THEIR_WRITER)));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// Fast DDS sends as soon as it knows our reader, also when we do not know its writer. Stock: lost.
+#[test]
+fn samples_that_come_before_their_writer_is_known_are_kept_for_it() {
+    for reliability in [false, true] {
+        let lease = DomainLease::acquire();
+        let ours = local(lease.id()).build().expect("participant");
+        let qos = if reliability { reliable(10) } else { best_effort() };
+        let sink = reader(&ours, "t", &qos);
+        let mut peer = ScriptedPeer::new(&ours, FAST_DDS);
+        peer.meet();
+        let sample = peer.data(ANYBODY, THEIR_WRITER, 1, SAMPLE);
+        let heartbeat = peer.heartbeat(THEIR_WRITER, 1, 1);
+        peer.say(&[sample, heartbeat]);
+        let endpoint = Announced { entity: THEIR_WRITER, topic: "t", reliable: reliability };
+        let announcement = peer.announcement(1, endpoint);
+        let heartbeat = peer.heartbeat(PUBLICATIONS_WRITER, 1, 1);
+        peer.say_to_discovery(&[announcement, heartbeat]);
+        // The writer itself says nothing more, and has left when it is asked.
+        eventually("the sample comes", SOON, || take(&sink) == [b"once"[..].to_vec()]);
+    }
+}
+
+/// The ACKNACK of a reader that is not known yet is the proof that it knows us, once it is known.
+#[test]
+fn acknowledgements_that_come_before_their_reader_is_known_are_kept_for_it() {
+    let lease = DomainLease::acquire();
+    let ours = local(lease.id()).build().expect("participant");
+    let events = ours.status_listener();
+    let source = writer(&ours, "t", &reliable(10));
+    let mut peer = ScriptedPeer::new(&ours, FAST_DDS);
+    let guid = rustdds::RTPSEntity::guid(&source).to_bytes();
+    let our_writer = guid[12..].try_into().expect("entity id");
+    peer.meet();
+    let acknack = peer.acknack(THEIR_READER, our_writer, 1);
+    peer.say(&[acknack]);
+    let announcement = peer.announcement(1, Announced { entity: THEIR_READER, topic: "t", reliable: true });
+    let heartbeat = peer.heartbeat(SUBSCRIPTIONS_WRITER, 1, 1);
+    peer.say_to_discovery(&[announcement, heartbeat]);
+    eventually("the match", SOON, || {
+        std::iter::from_fn(|| events.try_recv_status()).any(|event| is_match(&event))
+    });
+}
+
+/// That our writer is matched with the peer's reader.
+fn is_match(event: &Event) -> bool {
+    matches!(event, Event::RemoteReaderMatched { remote_reader, .. }
+        if remote_reader.to_bytes()[12..] == THEIR_READER)
+}
+
+/// Stock: a reader of best effort counts as matched when it is discovered, and misses what is written then.
+#[test]
+fn a_reader_of_best_effort_is_matched_when_its_participant_knows_the_writer() {
+    let lease = DomainLease::acquire();
+    let ours = local(lease.id()).build().expect("participant");
+    let events = ours.status_listener();
+    let _source = writer(&ours, "t", &reliable(10));
+    let mut peer = ScriptedPeer::new(&ours, FAST_DDS);
+    peer.meet();
+    let announcement = peer.announcement(1, Announced { entity: THEIR_READER, topic: "t", reliable: false });
+    let heartbeat = peer.heartbeat(SUBSCRIPTIONS_WRITER, 1, 1);
+    peer.say_to_discovery(&[announcement, heartbeat]);
+
+    let mut log = Vec::new();
+    let last = eventually_some("our announcement of the writer", SOON, || {
+        while let Some(event) = events.try_recv_status() {
+            log.push(event);
+        }
+        let last = |heard: &Heard| heard.is(HEARTBEAT, PUBLICATIONS_WRITER).then(|| heard.last_sequence());
+        let last = peer.listen().iter().rev().find_map(last).filter(|last| *last > 0);
+        let found = |event: &Event| matches!(event, Event::ReaderDetected { reader } if reader.guid.to_bytes()[12..] == THEIR_READER);
+        last.filter(|_| log.iter().any(found))
+    });
+    assert!(!log.iter().any(is_match), "nothing shows yet that the peer has heard of us");
+    let acknack = peer.acknack(PUBLICATIONS_READER, PUBLICATIONS_WRITER, last + 1);
+    peer.say_to_discovery(&[acknack]);
+    let acknowledged = Instant::now();
+    eventually("the match", SOON, || {
+        std::iter::from_fn(|| events.try_recv_status()).any(|event| is_match(&event))
+    });
+    // Without any proof it would have been reported 2 s after it was found.
+    assert!(acknowledged.elapsed() < Duration::from_secs(1), "the proof was not taken for one");
+}
+
+/// Whatever is sent in whatever name, only so much of it is kept.
+#[test]
+fn strangers_do_not_fill_the_memory() {
+    let lease = DomainLease::acquire();
+    let echo = peer("echo", lease.id());
+    let before = resident(echo.pid());
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("socket");
+    let port = 7400 + 250 * lease.id() + 11;
+    let mut datagram = b"RTPS\x02\x03\x01\x0f".to_vec();
+    datagram.extend([9; 12]);
+    datagram.extend([0x15, 5, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 1, 0, 0, 0]);
+    datagram.resize(60_000, 0);
+    for round in 0..4000u32 {
+        // A participant each for eight writers.
+        datagram[16..20].copy_from_slice(&(round / 8).to_le_bytes());
+        datagram[32] = round as u8;
+        socket.send_to(&datagram, (Ipv4Addr::LOCALHOST, port)).expect("sent");
+        if round % 3 == 0 {
+            std::thread::yield_now();
+        }
+    }
+    let ours = local(lease.id()).build().expect("participant");
+    let (down, up) = (writer(&ours, "down", &reliable(10)), reader(&ours, "up", &reliable(10)));
+    common::exchange("echo after", &down, &up);
+    let after = resident(echo.pid());
+    assert!(after < before + 16 * 1024 * 1024, "memory went from {before} to {after} bytes");
+}
