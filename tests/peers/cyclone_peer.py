@@ -1,5 +1,6 @@
 """A Cyclone DDS participant that moves raw CDR payloads; the line protocol is in README.md."""
 
+import importlib.metadata
 import os
 import sys
 import threading
@@ -96,6 +97,7 @@ class Peer:
             "reader": BuiltinDataReader(self.participant, BuiltinTopicDcpsSubscription),
         }
         self.lock = threading.Lock()
+        say("version", "Cyclone DDS", importlib.metadata.version("cyclonedds"))
         say("ready", self.participant.guid.hex)
 
     def topic(self, name, dds_type):

@@ -13,6 +13,7 @@
 #include <fastdds/dds/topic/TopicDataType.hpp>
 #include <fastdds/rtps/common/WriteParams.h>
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
+#include <fastrtps/config.h>
 #include <fastrtps/utils/IPLocator.h>
 
 #include <cstring>
@@ -30,7 +31,7 @@ namespace rtps = eprosima::fastrtps::rtps;
 namespace {
 
 constexpr size_t kLong = 4096;
-constexpr uint32_t kMaxPayload = 4 * 1024 * 1024;
+constexpr uint32_t kMaxPayload = 16 * 1024 * 1024;
 std::mutex out_mutex;
 
 void say(const std::string& line) {
@@ -212,6 +213,7 @@ class Peer {
     participant_ = DomainParticipantFactory::get_instance()->create_participant(domain, qos, &discovery_, StatusMask::none());
     publisher_ = participant_->create_publisher(PUBLISHER_QOS_DEFAULT);
     subscriber_ = participant_->create_subscriber(SUBSCRIBER_QOS_DEFAULT);
+    say(std::string("version Fast DDS ") + FASTRTPS_VERSION_STR);
     say("ready " + hexed(participant_->guid()));
   }
 

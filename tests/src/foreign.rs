@@ -6,7 +6,7 @@ use std::{
     io::Write,
     path::{Path, PathBuf},
     process::{ChildStdin, Command},
-    sync::OnceLock,
+    sync::{Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -99,20 +99,35 @@ fn python_with_cyclone(_: &Path, folder: &Path) -> Result<PathBuf> {
     Ok(python)
 }
 
+/// Where another Fast DDS than the distribution's is installed.
+const FAST_DDS_PREFIX: &str = "ROSLESS_FASTDDS_PREFIX";
+
 fn compiled_fast_peer(sources: &Path, folder: &Path) -> Result<PathBuf> {
     let source = sources.join("fastdds_peer.cpp");
-    let program = folder.join("fastdds_peer");
+    let prefix = std::env::var(FAST_DDS_PREFIX).ok();
+    let tag: String = prefix.iter().flat_map(|p| p.chars()).filter(char::is_ascii_alphanumeric).collect();
+    let program = folder.join(format!("fastdds_peer{tag}"));
     let age = |path: &Path| fs::metadata(path).and_then(|m| m.modified());
     if age(&program).is_ok_and(|built| age(&source).is_ok_and(|written| built > written)) {
         return Ok(program);
     }
-    if !Path::new("/usr/include/fastdds/dds").exists() {
+    let mut compiler = Command::new("g++");
+    if let Some(prefix) = prefix {
+        let headers = Path::new(&prefix).join("include/fastdds/dds");
+        ensure!(
+            headers.exists(),
+            "{FAST_DDS_PREFIX}={prefix} has no Fast DDS: {} is missing",
+            headers.display()
+        );
+        compiler.arg(format!("-I{prefix}/include")).arg(format!("-L{prefix}/lib"));
+        compiler.arg(format!("-Wl,-rpath,{prefix}/lib"));
+    } else if !Path::new("/usr/include/fastdds/dds").exists() {
         // Root on Debian can help itself; anybody else is told what is missing.
         run(Command::new("apt-get").args(["install", "-y", "-qq", "g++", "libfastrtps-dev"]))
             .context("the Debian packages g++ and libfastrtps-dev are needed")?;
     }
-    let unfinished = folder.join("fastdds_peer.new");
-    run(Command::new("g++")
+    let unfinished = folder.join(format!("fastdds_peer{tag}.new"));
+    run(compiler
         .args(["-std=c++17", "-O1", "-o"])
         .arg(&unfinished)
         .arg(&source)
@@ -166,8 +181,16 @@ pub struct ForeignPeer {
 
 impl ForeignPeer {
     fn start(vendor: Vendor, command: Command) -> Self {
+        static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
         let (daemon, stdin) = Daemon::spawn_with_stdin(command);
         daemon.wait_for_line("ready ", PATIENCE);
+        let version = daemon.wait_for_line("version ", PATIENCE);
+        let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+        if !told.contains(&version) {
+            // Not through the test's captured output: whoever reads a log wants to know.
+            let _ = writeln!(std::io::stderr(), "foreign peer: {}", version.trim_start_matches("version "));
+            told.push(version);
+        }
         Self { vendor, daemon, stdin }
     }
 
@@ -223,6 +246,13 @@ impl ForeignPeer {
 
     pub fn delete(&mut self, id: &str) {
         self.send(&format!("delete {id} "));
+    }
+
+    /// Ends the peer as its user would: it says goodbye.
+    pub fn leave(self) {
+        let Self { mut daemon, stdin, .. } = self;
+        drop(stdin);
+        daemon.wait(PATIENCE);
     }
 
     fn send(&mut self, line: &str) {

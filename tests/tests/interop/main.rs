@@ -3,8 +3,10 @@
 
 mod actions;
 mod discovery;
+mod first_contact;
 mod foreign_client;
 mod foreign_peers;
+mod large_samples;
 mod lifecycle;
 mod ours;
 mod services;

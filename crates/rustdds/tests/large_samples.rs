@@ -1,0 +1,173 @@
+//! Samples in fragments, with a scripted peer that loses some of them.
+
+mod common;
+
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
+
+use common::{
+    local, reader, reliable,
+    scripted::{
+        number, Announced, Heard, ScriptedPeer, ACKNACK, ANYBODY, DATA_FRAG, FAST_DDS, HEARTBEAT, NACK_FRAG,
+        PUBLICATIONS_WRITER, SUBSCRIPTIONS_WRITER,
+    },
+    take, write, writer, SOON,
+};
+use rosless_tests::{eventually, DomainLease};
+use rustdds::{DomainParticipantStatusEvent as Event, RTPSEntity, StatusEvented};
+
+const THEIR_WRITER: [u8; 4] = [0, 0, 0x12, 3];
+const THEIR_READER: [u8; 4] = [0, 0, 0x13, 4];
+const MEGABYTE: usize = 1_000_000;
+
+/// First fragment, how many, their size and that of the sample.
+fn fragments(heard: &Heard) -> (u32, u32, u32, u32) {
+    let counts = heard.word(24);
+    (heard.word(20), counts & 0xffff, counts >> 16, heard.word(28))
+}
+
+/// Stock: fragments of 256 bytes, of which 8 are repaired every 10 ms.
+#[test]
+fn a_reader_gets_the_fragments_it_asks_for_and_is_asked_what_is_still_missing() {
+    let lease = DomainLease::acquire();
+    let ours = local(lease.id()).build().expect("participant");
+    let events = ours.status_listener();
+    let source = writer(&ours, "t", &reliable(10));
+    let our_writer = source.guid().to_bytes()[12..].try_into().expect("entity id");
+    let mut peer = ScriptedPeer::new(&ours, FAST_DDS);
+    peer.meet();
+    let announcement = peer.announcement(1, Announced { entity: THEIR_READER, topic: "t", reliable: true });
+    let heartbeat = peer.heartbeat(SUBSCRIPTIONS_WRITER, 1, 1);
+    peer.say_to_discovery(&[announcement, heartbeat]);
+    eventually("the match", SOON, || {
+        let acknack = peer.acknack(THEIR_READER, our_writer, 1);
+        peer.say(&[acknack]);
+        let is_match = |event| matches!(event, Event::RemoteReaderMatched { local_writer, .. } if local_writer == source.guid());
+        std::iter::from_fn(|| events.try_recv_status()).any(is_match)
+    });
+    peer.listen();
+
+    write(&source, vec![7; MEGABYTE]);
+    let mut received = BTreeSet::new();
+    let mut sizes = BTreeSet::new();
+    let (mut total, mut requests, mut confirmed) = (u32::MAX, 0u32, false);
+    let deadline = Instant::now() + SOON;
+    while !confirmed {
+        assert!(
+            Instant::now() < deadline,
+            "{} of {total} fragments after {requests} requests",
+            received.len()
+        );
+        std::thread::sleep(Duration::from_millis(1));
+        for heard in peer.listen() {
+            if heard.is(DATA_FRAG, our_writer) {
+                let (first, count, size, sample) = fragments(&heard);
+                sizes.insert(size);
+                total = sample.div_ceil(size);
+                // Every second one is lost the first time.
+                received.extend((first..first + count).filter(|fragment| requests > 0 || fragment % 2 == 1));
+            } else if heard.is(HEARTBEAT, our_writer) && heard.last_sequence() == 1 {
+                confirmed = received.len() == total as usize;
+                if !confirmed {
+                    // As Fast DDS does it: all of a sample in one NACK_FRAG.
+                    requests += 1;
+                    let mut bits = [0u32; 8];
+                    for missing in (0..total.min(256)).filter(|index| !received.contains(&(index + 1))) {
+                        bits[missing as usize / 32] |= 1 << (31 - missing % 32);
+                    }
+                    let bits = bits.map(u32::to_le_bytes).concat();
+                    let set = [&1u32.to_le_bytes()[..], &256u32.to_le_bytes(), &bits].concat();
+                    let body =
+                        [&THEIR_READER[..], &our_writer, &number(1), &set, &requests.to_le_bytes()].concat();
+                    peer.say(&[(NACK_FRAG, 0, body)]);
+                }
+            }
+        }
+    }
+    assert_eq!(sizes.len(), 1, "one size per sample: {sizes:?}");
+    assert!(sizes.iter().all(|size| *size >= 8192 && size % 4 == 0), "loopback takes large ones: {sizes:?}");
+    assert!(requests > 0, "nothing was lost");
+}
+
+struct Sending {
+    _lease: DomainLease,
+    _ours: rustdds::DomainParticipant,
+    sink: common::Reader,
+    peer: ScriptedPeer,
+}
+
+impl Sending {
+    /// Our reader has matched the peer's writer.
+    fn new() -> Self {
+        let lease = DomainLease::acquire();
+        let ours = local(lease.id()).build().expect("participant");
+        let sink = reader(&ours, "t", &reliable(10));
+        let mut peer = ScriptedPeer::new(&ours, FAST_DDS);
+        peer.meet();
+        let announcement =
+            peer.announcement(1, Announced { entity: THEIR_WRITER, topic: "t", reliable: true });
+        let heartbeat = peer.heartbeat(PUBLICATIONS_WRITER, 1, 1);
+        peer.say_to_discovery(&[announcement, heartbeat]);
+        eventually("ours asks", SOON, || peer.listen().iter().any(|heard| heard.is(ACKNACK, THEIR_WRITER)));
+        let heartbeat = peer.heartbeat(THEIR_WRITER, 1, 0);
+        peer.say(&[heartbeat]);
+        Self { _lease: lease, _ours: ours, sink, peer }
+    }
+
+    fn send(&self, sequence: i64, size: u16, fragment: u32, sample: &[u8]) {
+        let from = (fragment as usize - 1) * usize::from(size);
+        let part = &sample[from..sample.len().min(from + usize::from(size))];
+        let body = [
+            &[0, 0, 28, 0][..],
+            &ANYBODY,
+            &THEIR_WRITER,
+            &number(sequence),
+            &fragment.to_le_bytes(),
+            &1u16.to_le_bytes(),
+            &size.to_le_bytes(),
+            &(sample.len() as u32).to_le_bytes(),
+            part,
+        ];
+        self.peer.say(&[(DATA_FRAG, 0, body.concat())]);
+    }
+}
+
+fn sample(length: usize) -> Vec<u8> {
+    let mut sample = vec![0, 1, 0, 0];
+    sample.extend((4..length).map(|at| (at % 251) as u8));
+    sample
+}
+
+/// Fast DDS repeats its HEARTBEAT after 3 s. Stock: waits for it.
+#[test]
+fn missing_fragments_are_asked_for_without_a_heartbeat() {
+    let sending = Sending::new();
+    let sample = sample(3000);
+    sending.send(1, 1000, 1, &sample);
+    sending.send(1, 1000, 3, &sample);
+    eventually("the missing fragment is asked for", SOON, || {
+        // Its sequence number, base and bits of the fragments.
+        let asks = |heard: &Heard| {
+            heard.is(NACK_FRAG, THEIR_WRITER)
+                && (heard.sequence(), heard.word(16), heard.word(20)) == (1, 2, 1)
+        };
+        sending.peer.listen().iter().any(asks)
+    });
+    sending.send(1, 1000, 2, &sample);
+    eventually("the sample is whole", SOON, || take(&sending.sink) == [sample[4..].to_vec()]);
+}
+
+/// Stock: takes all fragments of a writer to be of the size of the first.
+#[test]
+fn each_sample_has_its_own_fragment_size() {
+    let sending = Sending::new();
+    for (sequence, size) in [(1, 1000), (2, 400), (3, 1200)] {
+        let sample = sample(2000 + sequence as usize);
+        for fragment in 1..=sample.len().div_ceil(size.into()) as u32 {
+            sending.send(sequence, size, fragment, &sample);
+        }
+        eventually("the sample is whole", SOON, || take(&sending.sink) == [sample[4..].to_vec()]);
+    }
+}

@@ -1,0 +1,134 @@
+//! One sample between two that have only just met, as with `ros2 topic pub --once`: whoever comes first, it arrives.
+//!
+//! `ROSLESS_ONCE=200` repeats each case that often.
+
+use std::time::{Duration, Instant};
+
+use rosless_graph::{Qos, Sample};
+use rosless_tests::{DomainLease, Vendor};
+use rosless_wire::{Message, cdr, names, std_msgs::msg::String as Text};
+
+use crate::ours::{Ours, typehash};
+
+/// What `ros2 topic pub --once` waits before it leaves.
+const KEEP_ALIVE: Duration = Duration::from_millis(100);
+
+fn rounds() -> usize {
+    std::env::var("ROSLESS_ONCE").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(2)
+}
+
+fn text(round: usize) -> Text {
+    Text { data: format!("once {round}") }
+}
+
+fn dds_type() -> String {
+    names::type_to_dds(Text::TYPE_NAME).expect("a valid name")
+}
+
+/// The quality of service in our words and in theirs.
+const KINDS: [(fn() -> Qos, &str); 2] = [
+    (|| Qos::default().keep_all(), "reliable,volatile,0"),
+    (|| Qos::default().best_effort().depth(10), "best_effort,volatile,10"),
+];
+
+fn for_each(case: &str, test: impl Fn(&DomainLease, Vendor, Qos, &str) -> Option<Vec<Duration>>) {
+    for vendor in Vendor::ALL {
+        for (qos, theirs) in KINDS {
+            let Some(mut times) = test(&DomainLease::acquire(), vendor, qos(), theirs) else { continue };
+            times.sort();
+            let [median, worst] = [times[times.len() / 2], times[times.len() - 1]];
+            println!(
+                "{case}, {vendor:?}, {theirs}: {} of {} arrived, median {median:.1?}, worst {worst:.1?}",
+                times.len(),
+                rounds()
+            );
+        }
+    }
+}
+
+#[test]
+fn our_new_publisher_reaches_their_subscription() {
+    for_each("ours publishes and leaves", |domain, vendor, qos, theirs| {
+        let mut peer = vendor.start(domain.id())?;
+        peer.reader("r", "rt/chatter", &dds_type(), theirs, &typehash(Text::TYPE_HASH));
+        let round = |round| {
+            let began = Instant::now();
+            let mut ours = Ours::new(domain, "talker", ());
+            let publisher = ours.node.publisher::<Text>("chatter", qos).unwrap();
+            ours.run_until("matched", |()| publisher.matched() == 1);
+            publisher.publish(&text(round));
+            let matched = began.elapsed();
+            ours.run_until("the sample is there", |()| peer.samples("r").len() > round);
+            let samples = peer.samples("r");
+            assert_eq!(cdr::from_payload::<Text>(&samples[round].payload), Ok(text(round)), "{vendor:?}");
+            matched
+        };
+        Some((0..rounds()).map(round).collect())
+    });
+}
+
+#[test]
+fn their_new_publisher_reaches_our_subscription() {
+    for_each("theirs publishes and leaves", |domain, vendor, qos, theirs| {
+        let mut ours = Ours::new(domain, "listener", Vec::<Text>::new());
+        let heard = |heard: &mut Vec<Text>, sample: Sample<Text>| heard.push(sample.message);
+        ours.event_loop.subscribe(&ours.node, "chatter", qos, heard).unwrap();
+        let mut times = Vec::new();
+        for round in 0..rounds() {
+            let mut peer = vendor.start(domain.id())?;
+            let began = Instant::now();
+            peer.writer("w", "rt/chatter", &dds_type(), theirs, &typehash(Text::TYPE_HASH));
+            ours.run_until("they are matched", |_| peer.matched("w") == 1);
+            peer.write("w", &cdr::to_payload(&text(round)));
+            let until = Instant::now() + KEEP_ALIVE;
+            ours.run_until("they have left", |_| Instant::now() > until);
+            times.push(began.elapsed().saturating_sub(KEEP_ALIVE));
+            drop(peer);
+            ours.run_until("the sample is there", |heard| heard.len() > round);
+            assert_eq!(ours.state[round], text(round), "{vendor:?}");
+        }
+        Some(times)
+    });
+}
+
+#[test]
+fn our_publisher_reaches_their_new_subscription() {
+    for_each("theirs subscribes later", |domain, vendor, qos, theirs| {
+        let mut ours = Ours::new(domain, "talker", ());
+        let publisher = ours.node.publisher::<Text>("chatter", qos).unwrap();
+        let mut times = Vec::new();
+        for round in 0..rounds() {
+            ours.run_until("the last one has left", |()| publisher.matched() == 0);
+            let mut peer = vendor.start(domain.id())?;
+            let began = Instant::now();
+            peer.reader("r", "rt/chatter", &dds_type(), theirs, &typehash(Text::TYPE_HASH));
+            ours.run_until("matched", |()| publisher.matched() == 1);
+            publisher.publish(&text(round));
+            ours.run_until("the sample is there", |()| peer.samples("r").len() == 1);
+            times.push(began.elapsed());
+            peer.leave();
+        }
+        Some(times)
+    });
+}
+
+#[test]
+fn their_publisher_reaches_our_new_subscription() {
+    for_each("ours subscribes later", |domain, vendor, qos, theirs| {
+        let mut peer = vendor.start(domain.id())?;
+        peer.writer("w", "rt/chatter", &dds_type(), theirs, &typehash(Text::TYPE_HASH));
+        let mut round = |round| {
+            peer.wait_matched("w", 0);
+            let began = Instant::now();
+            let mut ours = Ours::new(domain, "listener", Vec::<Text>::new());
+            let heard = |heard: &mut Vec<Text>, sample: Sample<Text>| heard.push(sample.message);
+            ours.event_loop.subscribe(&ours.node, "chatter", qos, heard).unwrap();
+            ours.run_until("they are matched", |_| peer.matched("w") == 1);
+            peer.write("w", &cdr::to_payload(&text(round)));
+            ours.run_until("the sample is there", |heard| !heard.is_empty());
+            assert_eq!(ours.state, [text(round)], "{vendor:?}");
+            began.elapsed()
+        };
+        Some((0..rounds()).map(&mut round).collect())
+    });
+}
