@@ -16,14 +16,15 @@ use rosless_protocol::{
 
 use crate::output;
 
-/// Nobody new for this long, and all that are there have been found. Fast DDS endpoints take a second to show up.
-const SETTLE: Duration = Duration::from_millis(1200);
+/// The longest that a command waits for those that discovery says are there.
+const HEARING: Duration = Duration::from_secs(3);
 /// How often a live table is drawn.
 const REFRESH: Duration = Duration::from_millis(500);
 
 /// How patient the commands are unless told otherwise.
 pub(crate) fn settings() -> Settings {
-    Settings { settle: SETTLE, ..Settings::default() }
+    // Commands hear everybody before they ask anybody.
+    Settings { settle: Duration::ZERO, ..Settings::default() }
 }
 
 struct App {
@@ -61,6 +62,22 @@ impl Session {
                 }
             })?;
         Ok(Self { event_loop, controller, app: App { report: None, changed: false, written: Ok(()) } })
+    }
+
+    /// Waits until every system that is there can be known, and says so if that took too long.
+    fn hear_everybody(&mut self, patience: Duration) -> Result<()> {
+        let controller = self.controller.clone();
+        let all_heard = |_: &mut App| controller.silent_announcers() == 0;
+        if !self.event_loop.hear_everybody(&mut self.app, patience, all_heard)? {
+            let participants = self.controller.node().context().completeness().outstanding();
+            let silent = self.controller.silent_announcers();
+            eprintln!(
+                "not everybody was heard within {} s, so systems may be missing: {participants} participants have \
+                 not told what they have, {silent} publishers of announcements have announced nothing",
+                patience.as_secs_f64()
+            );
+        }
+        Ok(())
     }
 }
 
@@ -118,7 +135,13 @@ fn act(
     settings: Settings,
 ) -> Result<ExitCode> {
     let limit = settings.deadline + Duration::from_secs(1);
+    // Whoever has been found is to have at least half of the time.
+    let hearing = HEARING.min(settings.deadline / 2);
     let mut open = Session::open(ros, dialect, settings)?;
+    // A bare name may mean more than one; full names are waited for by name.
+    if !matches!(&targets, Targets::Named(names) if names.iter().all(|name| name.contains('/'))) {
+        open.hear_everybody(hearing)?;
+    }
     open.controller
         .request(&mut open.app, command, session, targets)
         .map_err(|error| Error::Usage(error.to_string()))?;
@@ -143,12 +166,14 @@ pub(crate) fn status(
     let settings = Settings { poll_period: Some(Duration::from_secs(60)), ..settings() };
     let mut open = Session::open(ros, dialect, settings)?;
     let controller = open.controller.clone();
+    let began = monotonic();
+    open.hear_everybody(HEARING.min(wait))?;
     // Silence brings no event, so somebody has to look at the clock.
     open.event_loop.timer(Duration::from_millis(100), |_| {});
-    open.event_loop.run_until(&mut open.app, wait, |_| {
+    let left = (began + wait).saturating_sub(monotonic());
+    open.event_loop.run_until(&mut open.app, left, |_| {
         let systems = controller.systems();
-        let complete = !systems.is_empty() && systems.values().all(|s| !s.present || s.state.is_some());
-        complete && monotonic() >= controller.changed_at() + SETTLE
+        !systems.is_empty() && systems.values().all(|s| !s.present || s.state.is_some())
     })?;
     let systems = controller.systems();
     output::answer(&if json {

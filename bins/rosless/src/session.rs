@@ -7,17 +7,18 @@ use std::{
 };
 
 use rosless_graph::{
-    CallError, Context, ContextOptions, EventLoop, Graph, Node, Qos, RawPublisher, TypeAndHash,
-    config::Settings, monotonic,
+    CallError, Completeness, Context, ContextOptions, EventLoop, Graph, Node, Qos, RawPublisher, TypeAndHash,
+    config::Settings,
 };
 use rosless_wire::Service;
 
-use crate::failure::{Failure, Result};
+use crate::{
+    failure::{Failure, Result},
+    output::err,
+};
 
-/// Endpoints of Fast DDS appear 1.1 s after their participant: a graph that was quiet this long is complete.
-const QUIET: Duration = Duration::from_millis(1500);
-/// A graph that never gets quiet is looked at after this.
-const LONGEST_DISCOVERY: Duration = Duration::from_secs(6);
+/// A graph that is not complete by then is looked at as it is.
+const LONGEST_DISCOVERY: Duration = Duration::from_secs(4);
 const TICK: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
@@ -27,8 +28,9 @@ pub(crate) struct Session {
     pub(crate) event_loop: EventLoop<()>,
     /// `--spin-time`.
     spin_time: Option<Duration>,
-    /// Generation of the graph and when it was first seen.
-    last_change: Cell<(u64, Duration)>,
+    completeness: RefCell<Completeness>,
+    /// An incomplete graph is complained about once.
+    complained: Cell<bool>,
 }
 
 impl Session {
@@ -48,7 +50,8 @@ impl Session {
         let event_loop = EventLoop::new(&context)?;
         // Conditions that depend on the clock are looked at this often.
         event_loop.timer(TICK, |()| {});
-        Ok(Self { context, node, event_loop, spin_time, last_change: Cell::new((0, monotonic())) })
+        let completeness = RefCell::new(context.completeness());
+        Ok(Self { context, node, event_loop, spin_time, completeness, complained: Cell::new(false) })
     }
 
     pub(crate) fn graph(&self) -> Rc<Graph> {
@@ -57,14 +60,7 @@ impl Session {
 
     /// Runs until `done`, at most for `timeout`; `false` when the time was up.
     pub(crate) fn run_until(&self, timeout: Duration, mut done: impl FnMut() -> bool) -> Result<bool> {
-        let done = |(): &mut ()| {
-            let (now, generation) = (monotonic(), self.context.graph().generation());
-            if generation != self.last_change.get().0 {
-                self.last_change.set((generation, now));
-            }
-            done()
-        };
-        Ok(self.event_loop.run_until(&mut (), timeout, done)?)
+        Ok(self.event_loop.run_until(&mut (), timeout, |()| done())?)
     }
 
     /// Gives discovery a moment, so that what is published next reaches everyone who listens now.
@@ -74,14 +70,20 @@ impl Session {
 
     /// Runs until the graph has what is looked for, or is complete without it.
     pub(crate) fn discover(&self, mut found: impl FnMut(&Graph) -> bool) -> Result<Rc<Graph>> {
-        self.run_until(self.spin_time.unwrap_or(LONGEST_DISCOVERY), || {
-            let quiet = monotonic().saturating_sub(self.last_change.get().1);
-            found(&self.graph()) || (self.spin_time.is_none() && quiet >= QUIET)
+        let complete = || self.completeness.borrow_mut().is_complete();
+        let ended = self.run_until(self.spin_time.unwrap_or(LONGEST_DISCOVERY), || {
+            found(&self.graph()) || (self.spin_time.is_none() && complete())
         })?;
+        let outstanding = self.completeness.borrow().outstanding();
+        if !ended && outstanding > 0 && !self.complained.replace(true) {
+            err!(
+                "WARNING: {outstanding} DDS participants have not told all they have: what follows may be incomplete"
+            );
+        }
         Ok(self.graph())
     }
 
-    /// The whole graph: runs until it is quiet, or for `--spin-time`.
+    /// The whole graph: runs until everybody has been heard, or for `--spin-time`.
     pub(crate) fn whole_graph(&self) -> Result<Rc<Graph>> {
         self.discover(|_| false)
     }

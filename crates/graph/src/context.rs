@@ -26,6 +26,7 @@ use crate::{
     logging, monotonic,
     names::NodeIdentity,
     node::{NodeId, NodeInner},
+    owed::Owed,
     qos::policy_name,
     raw::{Addressing, RawReader, RawWriter, TopicSpec},
 };
@@ -81,6 +82,8 @@ pub(crate) struct ContextInner {
     next_node: Cell<NodeId>,
     /// Pairs that were complained about; discovery repeats itself.
     complaints: RefCell<BTreeSet<(Gid, Gid)>>,
+    /// Answers to askers that do not listen yet.
+    pub(crate) owed: RefCell<Owed>,
     /// Participants that fell silent for longer than their lease and may come back.
     silent: RefCell<BTreeSet<GidPrefix>>,
     nodes_changed: Cell<bool>,
@@ -101,6 +104,30 @@ pub(crate) struct ContextInner {
 impl fmt::Debug for ContextInner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context").field("gid", &self.gid).field("nodes", &self.nodes).finish_non_exhaustive()
+    }
+}
+
+/// Knows when the graph is complete: everybody had the time to answer our arrival, everything has come that discovery
+/// says must come, and it has been calm for a moment.
+#[derive(Debug)]
+pub struct Completeness {
+    context: Context,
+    /// Generation of the graph, and since when it is that.
+    last_change: (u64, Duration),
+}
+
+impl Completeness {
+    pub fn is_complete(&mut self) -> bool {
+        let (now, graph) = (monotonic(), self.context.graph());
+        if graph.generation() != self.last_change.0 {
+            self.last_change = (graph.generation(), now);
+        }
+        now >= self.context.0.joined + FIRST_ANSWERS && now >= self.last_change.1 + CALM && graph.is_settled()
+    }
+
+    /// How many participants have not told all they have.
+    pub fn outstanding(&self) -> usize {
+        self.context.graph().outstanding().count()
     }
 }
 
@@ -150,6 +177,7 @@ impl Context {
             rosouts: RefCell::default(),
             next_node: Cell::new(0),
             complaints: RefCell::default(),
+            owed: RefCell::default(),
             silent: RefCell::default(),
             nodes_changed: Cell::new(true),
             new_nodes: RefCell::default(),
@@ -176,6 +204,11 @@ impl Context {
     /// The graph as known now. The snapshot does not change; ask again for news.
     pub fn graph(&self) -> Rc<Graph> {
         self.0.graph.borrow().clone()
+    }
+
+    /// To be asked, again and again, whether everybody who is there has been heard.
+    pub fn completeness(&self) -> Completeness {
+        Completeness { context: self.clone(), last_change: (self.graph().generation(), monotonic()) }
     }
 
     pub fn settings(&self) -> &Settings {
@@ -315,6 +348,11 @@ impl ContextInner {
             Event::ParticipantDiscovered { dpd } => {
                 self.change_graph(|graph| graph.add_participant(Gid::from(dpd.guid).prefix()));
             }
+            Event::EndpointsComplete { participant } => {
+                let mut prefix = [0; 12];
+                prefix.copy_from_slice(participant.as_ref());
+                self.change_graph(|graph| graph.endpoints_complete(GidPrefix(prefix)));
+            }
             Event::ParticipantLost { id, reason } => {
                 let mut prefix = [0; 12];
                 prefix.copy_from_slice(id.as_ref());
@@ -334,6 +372,8 @@ impl ContextInner {
             | Event::RemoteWriterMatched { local_reader: local, remote_writer: remote } => {
                 self.change_graph(|graph| graph.add_match(local.into(), remote.into()));
                 self.matched(local.into(), remote.into());
+                let due = self.owed.borrow_mut().due(local.into(), remote.into());
+                due.into_iter().for_each(|send| send());
             }
             Event::RemoteReaderQosIncompatible {
                 local_writer: local,
@@ -480,6 +520,10 @@ impl NodeEntities {
 const EVENT_QUEUE_DANGER: usize = 2000;
 /// More participants than this are not expected back.
 const MAX_SILENT: usize = 1000;
+/// Participants answer a newcomer's announcement within this time, unless their host is very busy.
+const FIRST_ANSWERS: Duration = Duration::from_millis(400);
+/// Whatever changes the graph may bring more of it.
+const CALM: Duration = Duration::from_millis(150);
 const FAREWELL: Duration = Duration::from_millis(50);
 /// RustDDS keeps what was taken, too, up to this many samples of all participants together; they are up to some kB each.
 const INFO_DEPTH: u32 = 500;

@@ -74,6 +74,8 @@ const FIRST_SOURCE: usize = 16;
 const FIRST_ANSWERS: Duration = Duration::from_millis(300);
 /// The longest that [`EventLoop::settle`] waits for participants that never say what they have.
 const SETTLING: Duration = Duration::from_secs(1);
+/// How often it is looked whether everybody has been heard: silence brings no event.
+const LOOKING: Duration = Duration::from_millis(20);
 
 /// Owns every callback of the process and runs them, one at a time, with the application's state `S`.
 ///
@@ -185,6 +187,25 @@ impl<S: 'static> EventLoop<S> {
         let joined = self.core.context.0.joined;
         self.run_for(app, (joined + FIRST_ANSWERS).saturating_sub(monotonic()))?;
         self.run_until(app, SETTLING, |_| publisher.reaches_everyone()).map(drop)
+    }
+
+    /// Runs until everybody who is there has been heard and `also` holds, at most for `patience`: for commands that act on
+    /// all there are. `false` when something is outstanding still.
+    pub fn hear_everybody(
+        &self,
+        app: &mut S,
+        patience: Duration,
+        mut also: impl FnMut(&mut S) -> bool,
+    ) -> Result<bool> {
+        let mut completeness = self.core.context.completeness();
+        let deadline = monotonic() + patience;
+        while monotonic() < deadline {
+            self.run_for(app, LOOKING)?;
+            if completeness.is_complete() && also(app) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Runs for a while.

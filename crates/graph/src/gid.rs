@@ -36,6 +36,21 @@ impl Gid {
         }
     }
 
+    /// Bounds of the gids of a participant's endpoints.
+    pub(crate) fn first_of(prefix: GidPrefix) -> Self {
+        Self::in_participant(prefix, 0)
+    }
+
+    pub(crate) fn last_of(prefix: GidPrefix) -> Self {
+        Self::in_participant(prefix, u8::MAX)
+    }
+
+    fn in_participant(prefix: GidPrefix, entity: u8) -> Self {
+        let mut bytes = [entity; 16];
+        bytes[..12].copy_from_slice(&prefix.0);
+        Self(bytes)
+    }
+
     pub(crate) fn guid(&self) -> rustdds::GUID {
         rustdds::GUID::from_bytes(self.0)
     }

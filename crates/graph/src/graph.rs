@@ -8,7 +8,7 @@ use rosless_wire::names::{self, RosTopic};
 
 use crate::{
     Gid, GidPrefix, Qos,
-    discovery_info::{NodeEntities, ParticipantEntities},
+    discovery_info::{self, NodeEntities, ParticipantEntities},
 };
 
 /// Which end of a topic an endpoint is.
@@ -123,6 +123,8 @@ impl std::fmt::Display for NodeName {
 pub struct Graph {
     /// Everyone discovery has found, whether or not more is known of them.
     participants: BTreeSet<GidPrefix>,
+    /// Those all of whose endpoints have been found.
+    complete: BTreeSet<GidPrefix>,
     /// What the participants said of themselves.
     nodes: BTreeMap<GidPrefix, Vec<NodeEntities>>,
     endpoints: BTreeMap<Gid, Endpoint>,
@@ -242,15 +244,28 @@ impl Graph {
         self.matches.get(local).is_some_and(|remotes| remotes.contains(remote))
     }
 
-    /// Whether every participant found so far has said which endpoints it has, and all of these are known. Stays `false`
-    /// beside a participant that is not one of ROS, which never says so.
-    pub fn is_settled(&self) -> bool {
-        self.participants.iter().all(|prefix| {
-            self.nodes.get(prefix).is_some_and(|nodes| {
+    /// Participants that discovery has found and that have not told all they have: their endpoints are outstanding, or
+    /// what they say of their nodes. Those that are not of ROS have no nodes to tell of.
+    pub fn outstanding(&self) -> impl Iterator<Item = GidPrefix> {
+        self.participants.iter().copied().filter(|prefix| match self.nodes.get(prefix) {
+            Some(nodes) => {
                 let mut all = nodes.iter().flat_map(|node| node.readers.iter().chain(&node.writers));
-                all.all(|gid| self.endpoints.contains_key(gid))
-            })
+                !all.all(|gid| self.endpoints.contains_key(gid))
+            }
+            None => !self.complete.contains(prefix) || self.tells_of_nodes(prefix),
         })
+    }
+
+    fn tells_of_nodes(&self, prefix: &GidPrefix) -> bool {
+        let (first, last) = (Gid::first_of(*prefix), Gid::last_of(*prefix));
+        self.endpoints.range(first..=last).any(|(_, endpoint)| {
+            endpoint.kind == EndpointKind::Writer && endpoint.dds_topic == discovery_info::TOPIC
+        })
+    }
+
+    /// Whether nothing is [`outstanding`](Self::outstanding).
+    pub fn is_settled(&self) -> bool {
+        self.outstanding().next().is_none()
     }
 
     /// Whether a local writer is matched with every reader there is for it, and more are not to be expected.
@@ -265,6 +280,13 @@ impl Graph {
 
     pub fn add_participant(&mut self, prefix: GidPrefix) {
         if self.participants.insert(prefix) {
+            self.generation += 1;
+        }
+    }
+
+    /// All endpoints that the participant had when it was found are known.
+    pub fn endpoints_complete(&mut self, prefix: GidPrefix) {
+        if self.complete.insert(prefix) {
             self.generation += 1;
         }
     }
@@ -298,6 +320,7 @@ impl Graph {
 
     /// A participant left: its nodes and endpoints go with it.
     pub fn remove_participant(&mut self, prefix: GidPrefix) {
+        self.complete.remove(&prefix);
         let mut changed = self.participants.remove(&prefix) | self.nodes.remove(&prefix).is_some();
         let mut stays = |gid: &Gid| {
             let stays = gid.prefix() != prefix;
@@ -487,6 +510,31 @@ mod tests {
         assert!(graph.reaches_everyone(&ours), "another type is nothing to wait for");
         graph.set_entities(&gid(2, 0), ParticipantEntities { participant: gid(2, 0xc1), nodes: vec![] });
         assert!(graph.is_settled(), "a participant without nodes has said so");
+    }
+
+    #[test]
+    fn what_discovery_says_must_come_is_outstanding() {
+        use EndpointKind::Writer;
+        let mut graph = Graph::default();
+        let (plain, ros) = (gid(1, 1).prefix(), gid(2, 1).prefix());
+        graph.add_participant(plain);
+        graph.add_participant(ros);
+        assert_eq!(graph.outstanding().collect::<Vec<_>>(), [plain, ros]);
+        graph.endpoints_complete(plain);
+        assert_eq!(
+            graph.outstanding().collect::<Vec<_>>(),
+            [ros],
+            "who has no nodes to tell of has told all"
+        );
+        let topic = discovery_info::TOPIC;
+        graph.add_endpoint(endpoint(gid(2, 9), Writer, topic, discovery_info::TYPE));
+        graph.endpoints_complete(ros);
+        assert_eq!(graph.outstanding().collect::<Vec<_>>(), [ros], "its nodes are still to come");
+        graph.set_entities(&gid(2, 9), ParticipantEntities { participant: gid(2, 0xc1), nodes: vec![] });
+        assert!(graph.is_settled());
+        graph.remove_participant(ros);
+        graph.add_participant(ros);
+        assert!(!graph.is_settled(), "who comes back tells anew");
     }
 
     #[test]

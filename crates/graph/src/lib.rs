@@ -89,6 +89,7 @@ mod logging;
 pub mod names;
 mod node;
 mod node_services;
+mod owed;
 pub mod parameters;
 mod publisher;
 pub mod qos;
@@ -96,7 +97,7 @@ mod raw;
 mod service;
 mod subscription;
 
-pub use context::{Context, ContextOptions, IncompatibleQos};
+pub use context::{Completeness, Context, ContextOptions, IncompatibleQos};
 pub use counters::Counters;
 pub use error::{Error, Result};
 pub use event_loop::{EventLoop, Handle, Timer, monotonic};

@@ -5,8 +5,9 @@ use std::{marker::PhantomData, rc::Rc, time::Duration};
 use rosless_wire::{Message, cdr};
 
 use crate::{
-    Gid, Node, Qos, Result,
+    Gid, GidPrefix, Node, Qos, Result,
     counters::RateLimit,
+    qos::Durability,
     raw::{Addressing, RawWriter, TopicSpec},
 };
 
@@ -38,6 +39,11 @@ impl<M: Message> Publisher<M> {
     /// [`dropped`](Self::dropped)).
     pub fn publish(&self, message: &M) -> bool {
         self.raw.publish(cdr::to_payload(message))
+    }
+
+    /// Publishes an answer to somebody who may have asked before it listens; see [`RawPublisher::publish_for`].
+    pub fn publish_for(&self, asker: GidPrefix, message: &M) -> bool {
+        self.raw.publish_for(asker, cdr::to_payload(message))
     }
 
     /// How many subscriptions get the samples.
@@ -101,6 +107,25 @@ impl RawPublisher {
             log::warn!(target: node.logger(), "{topic}: {} samples dropped because subscriptions are too slow", writer.dropped());
         }
         accepted
+    }
+
+    /// Publishes to everybody at once, and once more to the participant that asked if it is not listening yet: real
+    /// clients ask first and make the subscription for the answer afterwards. It has two seconds for that. A latched
+    /// topic serves latecomers by itself.
+    pub fn publish_for(&self, asker: GidPrefix, mut payload: Vec<u8>) -> bool {
+        payload.resize(payload.len().max(4).next_multiple_of(4), 0);
+        let Inner { writer, node, .. } = &*self.0;
+        let context = node.context();
+        let listens = context.graph().matched(&writer.gid).any(|reader| reader.prefix() == asker);
+        if !listens && writer.spec.qos.durability == Durability::Volatile {
+            let owed = Rc::downgrade(&self.0);
+            context.0.owed.borrow_mut().add(writer.gid, asker, payload.clone(), move |reader, payload| {
+                if let Some(inner) = owed.upgrade() {
+                    inner.writer.write(payload, Addressing { only: Some(reader), related: None });
+                }
+            });
+        }
+        self.publish(payload)
     }
 
     pub fn matched(&self) -> usize {

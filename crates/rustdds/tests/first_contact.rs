@@ -209,3 +209,39 @@ fn strangers_do_not_fill_the_memory() {
     let after = resident(echo.pid());
     assert!(after < before + 16 * 1024 * 1024, "memory went from {before} to {after} bytes");
 }
+
+/// A newcomer that wants to know everybody need not guess when it does.
+#[test]
+fn it_is_told_when_all_endpoints_of_a_participant_are_known() {
+    let lease = DomainLease::acquire();
+    let ours = local(lease.id()).build().expect("participant");
+    let events = ours.status_listener();
+    let mut peer = ScriptedPeer::new(&ours, FAST_DDS);
+    peer.meet();
+    // Two readers are announced and one of them comes; there are no writers.
+    let first = peer.announcement(1, Announced { entity: THEIR_READER, topic: "t", reliable: true });
+    let second = peer.announcement(2, Announced { entity: [0, 0, 0x14, 4], topic: "u", reliable: true });
+    let heartbeats = [peer.heartbeat(SUBSCRIPTIONS_WRITER, 1, 2), peer.heartbeat(PUBLICATIONS_WRITER, 1, 0)];
+    peer.say_to_discovery(&[first, heartbeats[0].clone(), heartbeats[1].clone()]);
+    let mut found = 0;
+    let mut complete = || {
+        std::iter::from_fn(|| events.try_recv_status()).any(|event| match event {
+            Event::ReaderDetected { reader } => {
+                found += usize::from(reader.guid.to_bytes()[..12] == peer.prefix);
+                false
+            }
+            Event::EndpointsComplete { participant } => {
+                assert_eq!((participant.as_ref(), found), (&peer.prefix[..], 2));
+                true
+            }
+            _ => false,
+        })
+    };
+    eventually("the missing announcement is asked for", SOON, || {
+        let asks = |heard: &Heard| heard.is(ACKNACK, SUBSCRIPTIONS_WRITER) && heard.asked().0 == 2;
+        assert!(!complete());
+        peer.listen().iter().any(asks)
+    });
+    peer.say_to_discovery(&[second]);
+    eventually("all are known", SOON, complete);
+}

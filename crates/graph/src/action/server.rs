@@ -19,7 +19,7 @@ use super::{
     CancelCode, GoalError, GoalEvent, GoalId, GoalInfo, GoalState, Goals, RESULT_TIMEOUT, ResultAnswer,
     messages::nanoseconds,
 };
-use crate::{Handle, Node, Publisher, Qos, Responder, Result, Server, monotonic};
+use crate::{GidPrefix, Handle, Node, Publisher, Qos, Responder, Result, Server, monotonic};
 
 /// What an application says to a goal that is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +103,8 @@ impl<A: Action> Inner<A> {
 struct GoalData<A: Action> {
     id: GoalId,
     goal: A::Goal,
+    /// Its feedback subscription may be younger than its goal.
+    asker: GidPrefix,
     server: Rc<Inner<A>>,
 }
 
@@ -168,7 +170,8 @@ impl<A: Action> GoalHandle<A> {
 
     /// Tells everybody how far the goal is; `false` when there was no room.
     pub fn publish_feedback(&self, feedback: A::Feedback) -> bool {
-        self.0.server.feedback.publish(&FeedbackMessage { goal_id: self.0.id.into(), feedback })
+        let message = FeedbackMessage { goal_id: self.0.id.into(), feedback };
+        self.0.server.feedback.publish_for(self.0.asker, &message)
     }
 
     pub fn succeed(&self, result: A::Result) -> Result<(), GoalError> {
@@ -262,11 +265,12 @@ impl<S: 'static> Handle<S> {
                 let known = this.goals.borrow().state(info.id) != GoalState::Unknown;
                 let answer = if known { GoalResponse::Reject } else { offered(app, info.id, &request.goal) };
                 let taken = answer != GoalResponse::Reject && this.goals.borrow_mut().accept(info).is_ok();
+                let asker = responder.asker();
                 responder.reply(&SendGoalResponse::new(taken, stamp));
                 if !taken {
                     return;
                 }
-                let data = Rc::new(GoalData { id: info.id, goal: request.goal, server: this.clone() });
+                let data = Rc::new(GoalData { id: info.id, goal: request.goal, asker, server: this.clone() });
                 this.active.borrow_mut().push((info.id, Rc::downgrade(&data)));
                 this.status_changed();
                 let goal = GoalHandle(data);

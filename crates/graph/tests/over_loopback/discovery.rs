@@ -1,6 +1,13 @@
 //! Who sees whom: nodes, endpoints and their names, coming and going.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use crate::side::{Side, talk};
 use rosless_graph::{
@@ -175,4 +182,29 @@ fn more_news_than_the_queue_holds_is_made_up_for() {
         seen(watcher) == PUBLISHERS
     });
     talk("all of it by the observer", &mut robot, &mut observer, |_, observer| seen(observer) == PUBLISHERS);
+}
+
+#[test]
+fn a_newcomer_knows_when_it_has_heard_everybody() {
+    let domain = DomainLease::acquire();
+    let sides: Vec<_> = (0..3).map(|i| Side::new(&domain, &format!("resident_{i}"), ())).collect();
+    let done = Arc::new(AtomicBool::new(false));
+    // The residents run while the newcomer, in a thread of its own, looks around.
+    let (id, finished) = (domain.id(), done.clone());
+    let newcomer = std::thread::spawn(move || {
+        let context = Context::new(ContextOptions::for_domain(id)).unwrap();
+        let event_loop = EventLoop::<()>::new(&context).unwrap();
+        let heard = event_loop.hear_everybody(&mut (), Duration::from_secs(30), |()| true).unwrap();
+        let nodes: Vec<_> = context.graph().nodes().iter().map(ToString::to_string).collect();
+        finished.store(true, Ordering::SeqCst);
+        (heard, nodes)
+    });
+    while !done.load(Ordering::SeqCst) {
+        for side in &sides {
+            side.event_loop.run_for(&mut (), Duration::from_millis(2)).unwrap();
+        }
+    }
+    let (heard, nodes) = newcomer.join().unwrap();
+    assert!(heard);
+    assert_eq!(nodes, ["/resident_0", "/resident_1", "/resident_2"]);
 }

@@ -199,3 +199,32 @@ fn samples_that_found_no_room_are_counted() {
     assert!(lost > 0, "all {heard} found room");
     assert_eq!(heard + lost, SENT);
 }
+
+/// As `ros2 topic pub --once` and its like do it: ask, and make the subscription for the answer afterwards.
+#[test]
+fn an_answer_waits_for_an_asker_that_listens_after_it_has_asked() {
+    let domain = DomainLease::acquire();
+    let mut system = Side::new(&domain, "system", 0);
+    let answers = system.node.publisher::<msg::String>("answers", Qos::default()).unwrap();
+    let answer = answers.clone();
+    let asked = move |questions: &mut usize, sample: Sample<msg::String>| {
+        *questions += 1;
+        answer.publish_for(sample.info.publisher.prefix(), &text(sample.message.data));
+    };
+    system.event_loop.subscribe(&system.node, "questions", Qos::default(), asked).unwrap();
+    let mut asker = Side::new(&domain, "asker", Heard::new());
+    let questions = asker.node.publisher::<msg::String>("questions", Qos::default()).unwrap();
+    talk("match", &mut system, &mut asker, |_, _| questions.matched() == 1);
+    questions.publish(&text("first"));
+    questions.publish(&text("second"));
+    talk("both asked", &mut system, &mut asker, |system, _| system.state == 2);
+    assert_eq!(answers.matched(), 0, "answered before anybody listens");
+    let heard = |heard: &mut Heard, sample: Sample<msg::String>| heard.push(sample.message.data);
+    asker.event_loop.subscribe(&asker.node, "answers", Qos::default(), heard).unwrap();
+    talk("both answered", &mut system, &mut asker, |_, asker| asker.state.len() == 2);
+    assert_eq!(asker.state, ["first", "second"]);
+    // Who listens gets an answer once.
+    questions.publish(&text("third"));
+    talk("answered", &mut system, &mut asker, |_, asker| asker.state.len() == 3);
+    assert_eq!(asker.state[2], "third");
+}

@@ -8,7 +8,7 @@ use std::{
 };
 
 use rosless_graph::{
-    Error, Handle, Node, Qos, RawPublisher, Result,
+    Error, GidPrefix, Handle, Node, Qos, RawPublisher, Result,
     lifecycle::{CallbackReturn, LifecycleNode, LifecyclePublisher, Request, State, Step},
 };
 use rosless_wire::{Message, builtin_interfaces::msg::Time};
@@ -17,7 +17,7 @@ use super::{now, wire};
 use crate::{
     controlled::{Controlled, Input, Output},
     dialect::Dialect,
-    message::{Announcement, Command, Control},
+    message::{Announcement, Command, Control, Kind},
     name::SystemId,
     time::{Now, Wall},
 };
@@ -62,6 +62,8 @@ struct Inner<S> {
     hook: RefCell<HookFn<S>>,
     options: Options,
     clock_offset_nanos: Cell<i64>,
+    /// Who spoke last: real controllers send before they listen, so an answer may have to wait for them.
+    asker: Cell<Option<GidPrefix>>,
 }
 
 /// A controlled system. Cheap to clone.
@@ -108,6 +110,7 @@ impl<S: 'static> ControlledNode<S> {
             hook: RefCell::new(Box::new(hook)),
             options,
             clock_offset_nanos: Cell::new(0),
+            asker: Cell::default(),
         }));
         // Weak, because the lifecycle is ours: a ring of owners would outlive the event loop, and with it the node.
         let me = Rc::downgrade(&this.0);
@@ -118,7 +121,11 @@ impl<S: 'static> ControlledNode<S> {
         for dialect in this.0.options.dialects.clone() {
             let me = this.clone();
             let topic = dialect.names().control_topic;
-            wire::subscribe_control(handle, node, dialect, topic, move |app, message, _| {
+            wire::subscribe_control(handle, node, dialect, topic, move |app, message, info| {
+                // Acknowledgements, our own among them, come on the same topic.
+                if matches!(message.kind, Kind::Start | Kind::Stop) {
+                    me.0.asker.set(Some(info.publisher.prefix()));
+                }
                 me.put(app, Input::Control(dialect, message));
             })?;
         }
@@ -246,7 +253,11 @@ impl<S: 'static> ControlledNode<S> {
                 }
                 Output::Publish(dialect, message) => {
                     if let Some(publisher) = self.0.acknowledgements.get(&dialect) {
-                        publisher.publish(wire::control_payload(&message));
+                        let payload = wire::control_payload(&message);
+                        match self.0.asker.get() {
+                            Some(asker) => publisher.publish_for(asker, payload),
+                            None => publisher.publish(payload),
+                        };
                     }
                 }
                 Output::Hook(command, message) => {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use rosless_graph::{
-    CallError, Client, Error, GidPrefix, Graph, Handle, Node, Qos, RawPublisher, Result, SampleInfo,
+    CallError, Client, Error, Gid, GidPrefix, Graph, Handle, Node, Qos, RawPublisher, Result, SampleInfo,
     Subscription,
 };
 use rosless_wire::lifecycle_msgs::{
@@ -33,6 +33,8 @@ pub enum Notice<'a> {
     Finished(&'a Report),
 }
 
+const MAX_ANNOUNCERS: usize = 4096;
+
 type NoticeFn<S> = Box<dyn FnMut(&mut S, Notice<'_>)>;
 
 struct Inner<S> {
@@ -43,6 +45,10 @@ struct Inner<S> {
     engine: RefCell<Controller>,
     /// Control publisher by namespace.
     channels: RefCell<BTreeMap<String, RawPublisher>>,
+    /// Subscriptions to announcements.
+    environments: RefCell<Vec<Gid>>,
+    /// Publishers of announcements that were heard.
+    announcers: RefCell<BTreeSet<Gid>>,
     clients: RefCell<BTreeMap<SystemId, Client<GetState, S>>>,
     /// The transition events of systems that did not do as they were told.
     watches: RefCell<BTreeMap<SystemId, Subscription<S>>>,
@@ -87,6 +93,8 @@ impl<S: 'static> ControllerNode<S> {
             state_timeout,
             engine: RefCell::new(Controller::new(settings, node.name(), &home, now())),
             channels: RefCell::default(),
+            environments: RefCell::default(),
+            announcers: RefCell::default(),
             clients: RefCell::default(),
             watches: RefCell::default(),
             seen: RefCell::default(),
@@ -169,13 +177,38 @@ impl<S: 'static> ControllerNode<S> {
             me.put(app, Input::Control { channel: channel.clone(), sender, participant, message });
         })?;
         let (me, channel) = (self.clone(), namespace.to_owned());
-        wire::subscribe_environment(handle, node, *dialect, environment, move |app, announcement, info| {
-            let (sender, participant) = me.sender(&info);
-            me.put(app, Input::Announced { channel: channel.clone(), sender, participant, announcement });
-            let graph = me.0.node.context().graph();
-            me.graph_changed(app, &graph);
-        })?;
+        let subscription = wire::subscribe_environment(
+            handle,
+            node,
+            *dialect,
+            environment,
+            move |app, announcement, info| {
+                let mut announcers = me.0.announcers.borrow_mut();
+                // Publishers come and go, and nobody may ever ask.
+                if announcers.len() >= MAX_ANNOUNCERS {
+                    announcers.clear();
+                }
+                announcers.insert(info.publisher);
+                drop(announcers);
+                let (sender, participant) = me.sender(&info);
+                me.put(app, Input::Announced { channel: channel.clone(), sender, participant, announcement });
+                let graph = me.0.node.context().graph();
+                me.graph_changed(app, &graph);
+            },
+        )?;
+        self.0.environments.borrow_mut().push(subscription.gid());
         Ok(())
+    }
+
+    /// How many publishers of announcements there are that have announced nothing yet.
+    pub fn silent_announcers(&self) -> usize {
+        let graph = self.0.node.context().graph();
+        let environments = self.0.environments.borrow();
+        let publishers: BTreeSet<Gid> =
+            environments.iter().flat_map(|gid| graph.matched(gid)).copied().collect();
+        let mut announcers = self.0.announcers.borrow_mut();
+        announcers.retain(|gid| publishers.contains(gid));
+        publishers.len() - announcers.len()
     }
 
     /// The full name of the publishing node, and its process.
