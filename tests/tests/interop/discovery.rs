@@ -6,7 +6,7 @@ use rosless_graph::{Qos, discovery_info, qos::History};
 use rosless_tests::{DomainLease, Vendor};
 use rosless_wire::{Message, example_interfaces::srv::AddTwoInts, std_msgs::msg::String as Text};
 
-use crate::ours::{Ours, typehash};
+use crate::ours::{Ours, PATIENCE, typehash};
 
 const INFO_TOPIC: &str = "ros_discovery_info";
 const INFO_TYPE: &str = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_";
@@ -137,4 +137,28 @@ fn we_see_their_nodes_in_both_gid_sizes() {
         assert_eq!(publisher.qos.history, history, "{vendor:?}");
         assert_eq!(graph.node_of(&publisher.gid).map(|n| n.to_string()).as_deref(), Some("/lab/talker"));
     }
+}
+
+#[test]
+fn a_newcomer_knows_when_it_has_heard_everybody_of_either_vendor() {
+    let domain = DomainLease::acquire();
+    let mut peers = Vec::new();
+    for vendor in Vendor::ALL {
+        let Some(mut peer) = vendor.start(domain.id()) else { return };
+        peer.writer("info", INFO_TOPIC, INFO_TYPE, "reliable,transient_local,1", b"");
+        let name = format!("{vendor:?}").to_lowercase();
+        let node = discovery_info::NodeEntities { namespace: "/".into(), name, ..Default::default() };
+        let participant = rosless_graph::Gid(peer.guid());
+        let entities = discovery_info::ParticipantEntities { participant, nodes: vec![node] };
+        peer.write("info", &discovery_info::encode(&entities, discovery_info::GidSize::Bytes16));
+        peers.push(peer);
+    }
+    // One that is not of ROS has nothing to tell of nodes, and is not waited for.
+    let Some(_plain) = Vendor::FastDds.start(domain.id()) else { return };
+    let mut ours = Ours::new(&domain, "looker", ());
+    let heard = ours.event_loop.hear_everybody(&mut ours.state, PATIENCE, |()| true).unwrap();
+    assert!(heard);
+    let graph = ours.node.context().graph();
+    let nodes: Vec<_> = graph.nodes().iter().map(ToString::to_string).collect();
+    assert_eq!(nodes, ["/cyclone", "/fastdds", "/looker"]);
 }
