@@ -248,13 +248,6 @@ impl ForeignPeer {
         self.send(&format!("delete {id} "));
     }
 
-    /// Ends the peer as its user would: it says goodbye.
-    pub fn leave(self) {
-        let Self { mut daemon, stdin, .. } = self;
-        drop(stdin);
-        daemon.wait(PATIENCE);
-    }
-
     fn send(&mut self, line: &str) {
         writeln!(self.stdin, "{line}").expect("the foreign peer reads its commands");
     }

@@ -90,7 +90,7 @@ fn a_node_that_leaves_is_gone_at_once() {
         ours.run_until("seen", |()| peer.participant(prefix).is_some());
         let left = Instant::now();
         drop(ours);
-        rosless_tests::eventually("the peer sees it go", crate::ours::PATIENCE, || peer.has_seen_go(prefix));
+        rosless_tests::eventually("the peer sees it go", PATIENCE, || peer.has_seen_go(prefix));
         // Without a farewell a peer would wait for the lease of ten seconds or more.
         assert!(left.elapsed().as_secs() < 8, "{vendor:?} noticed after {:?}", left.elapsed());
     }

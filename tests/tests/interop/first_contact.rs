@@ -26,15 +26,17 @@ fn dds_type() -> String {
 }
 
 /// The quality of service in our words and in theirs.
-const KINDS: [(fn() -> Qos, &str); 2] = [
-    (|| Qos::default().keep_all(), "reliable,volatile,0"),
-    (|| Qos::default().best_effort().depth(10), "best_effort,volatile,10"),
-];
+fn kinds() -> [(Qos, &'static str); 2] {
+    [
+        (Qos::default().keep_all(), "reliable,volatile,0"),
+        (Qos::default().best_effort().depth(10), "best_effort,volatile,10"),
+    ]
+}
 
 fn for_each(case: &str, test: impl Fn(&DomainLease, Vendor, Qos, &str) -> Option<Vec<Duration>>) {
     for vendor in Vendor::ALL {
-        for (qos, theirs) in KINDS {
-            let Some(mut times) = test(&DomainLease::acquire(), vendor, qos(), theirs) else { continue };
+        for (qos, theirs) in kinds() {
+            let Some(mut times) = test(&DomainLease::acquire(), vendor, qos, theirs) else { continue };
             times.sort();
             let [median, worst] = [times[times.len() / 2], times[times.len() - 1]];
             println!(
@@ -98,7 +100,6 @@ fn our_publisher_reaches_their_new_subscription() {
         let publisher = ours.node.publisher::<Text>("chatter", qos).unwrap();
         let mut times = Vec::new();
         for round in 0..rounds() {
-            ours.run_until("the last one has left", |()| publisher.matched() == 0);
             let mut peer = vendor.start(domain.id())?;
             let began = Instant::now();
             peer.reader("r", "rt/chatter", &dds_type(), theirs, &typehash(Text::TYPE_HASH));
@@ -106,7 +107,8 @@ fn our_publisher_reaches_their_new_subscription() {
             publisher.publish(&text(round));
             ours.run_until("the sample is there", |()| peer.samples("r").len() == 1);
             times.push(began.elapsed());
-            peer.leave();
+            peer.delete("r");
+            ours.run_until("it has left", |()| publisher.matched() == 0);
         }
         Some(times)
     });
