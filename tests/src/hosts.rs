@@ -26,6 +26,15 @@ impl TwoHosts {
     /// # Panics
     /// Under `CI=true` instead, so that nothing is skipped in silence.
     pub fn new() -> Option<Self> {
+        let hosts = Self::without_addresses()?;
+        for (host, address) in Self::ADDRESSES.iter().enumerate() {
+            hosts.ip(host, &format!("addr add {address}/24 dev eth0"));
+        }
+        Some(hosts)
+    }
+
+    /// The same before anybody has given the hosts their addresses; IPv6 is off.
+    pub fn without_addresses() -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let tag = format!("rl{}x{number}", std::process::id());
@@ -43,13 +52,31 @@ impl TwoHosts {
         let [a, b] = &self.names;
         run(&format!("ip netns add {a}"))?;
         run(&format!("ip netns add {b}"))?;
-        run(&format!("ip -n {a} link add eth0 type veth peer name eth0 netns {b}"))?;
-        for (name, address) in self.names.iter().zip(Self::ADDRESSES) {
-            run(&format!("ip -n {name} addr add {address}/24 dev eth0"))?;
+        for name in &self.names {
+            run(&format!("ip netns exec {name} sysctl -qw net.ipv6.conf.default.disable_ipv6=1"))?;
             run(&format!("ip -n {name} link set lo up"))?;
-            run(&format!("ip -n {name} link set eth0 up"))?;
+        }
+        self.lay("eth0")
+    }
+
+    /// A cable between two interfaces that are up, named alike on both hosts.
+    fn lay(&self, interface: &str) -> Result<(), String> {
+        let [a, b] = &self.names;
+        run(&format!("ip -n {a} link add {interface} type veth peer name {interface} netns {b}"))?;
+        for name in &self.names {
+            run(&format!("ip -n {name} link set {interface} up"))?;
         }
         Ok(())
+    }
+
+    /// Another cable, or one that was taken away: `ip(0, "link del eth0")`.
+    pub fn lay_cable(&self, interface: &str) {
+        self.lay(interface).unwrap_or_else(|reason| panic!("{interface}: {reason}"));
+    }
+
+    /// `ip WORDS` on host 0 or 1.
+    pub fn ip(&self, host: usize, words: &str) {
+        must(&format!("ip -n {} {words}", self.names[host]));
     }
 
     /// `program`, to be started on host 0 or 1.
