@@ -74,6 +74,13 @@ impl TwoHosts {
         self.lay(interface).unwrap_or_else(|reason| panic!("{interface}: {reason}"));
     }
 
+    /// Lets both hosts have addresses of IPv6; each gets one of its link by itself.
+    pub fn allow_ipv6(&self, interface: &str) {
+        for name in &self.names {
+            must(&format!("ip netns exec {name} sysctl -qw net.ipv6.conf.{interface}.disable_ipv6=0"));
+        }
+    }
+
     /// `ip WORDS` on host 0 or 1.
     pub fn ip(&self, host: usize, words: &str) {
         must(&format!("ip -n {} {words}", self.names[host]));

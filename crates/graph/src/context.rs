@@ -20,7 +20,7 @@ use signal_hook_mio::v1_0::Signals;
 
 use crate::{
     Error, Gid, GidPrefix, Node, Qos, Result,
-    config::{DiscoveryRange, Settings},
+    config::{DiscoveryRange, IpVersions, Settings},
     discovery_info::{self, GidSize, NodeEntities, ParticipantEntities},
     graph::{Endpoint, EndpointKind, Graph, UserData},
     logging, monotonic,
@@ -523,6 +523,12 @@ fn join(settings: &Settings, peers: &StaticPeers) -> Result<Participant> {
     let environment = &settings.environment;
     let participants = peers.participants(environment.domain_id);
     let mut builder = DomainParticipantBuilder::new(environment.domain_id)
+        .ip_versions(match environment.ip_versions {
+            IpVersions::Auto => rustdds::IpVersions::Auto,
+            IpVersions::V4 => rustdds::IpVersions::V4,
+            IpVersions::V6 => rustdds::IpVersions::V6,
+            IpVersions::Both => rustdds::IpVersions::Both,
+        })
         .user_data(format!("enclave={};", settings.arguments.enclave));
     builder = match environment.discovery_range {
         // Static peers are reached whatever the range, except when discovery is off.

@@ -18,9 +18,8 @@ use rustix::{
     event::{EventfdFlags, eventfd},
     io::Errno,
     net::{
-        AddressFamily, RecvFlags, SocketFlags, SocketType, bind,
-        netlink::SocketAddrNetlink,
-        recv, socket_with,
+        AddressFamily, RecvFlags, SocketFlags, SocketType, bind, netlink::SocketAddrNetlink, recv,
+        socket_with,
     },
 };
 
@@ -223,6 +222,7 @@ impl StaticPeers {
     }
 }
 
+/// An address that needs no name server; that of a link that is not there yet is asked for again, too.
 fn literal(peer: &str) -> Option<SocketAddr> {
     peer.parse().ok().map(|ip: IpAddr| SocketAddr::new(ip, 0))
 }

@@ -2,6 +2,7 @@
 //! or changes.
 
 mod changing;
+mod ipv6;
 
 use std::{process::Command, time::Duration};
 

@@ -3,7 +3,7 @@
 
 use std::{
   collections::{BTreeMap, BTreeSet, HashMap},
-  net::{IpAddr, SocketAddr},
+  net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
   sync::{Arc, RwLock},
 };
 
@@ -14,11 +14,57 @@ use socket2::{InterfaceIndexOrAddress, SockRef};
 use crate::{
   network::{
     udp_listener::UDPListener,
-    util::{listed_hosts_only, this_host_and, IfAddr},
+    util::{listed_hosts_only, local_interface_table, this_host_and, IfAddr},
   },
-  rtps::constant::USER_TRAFFIC_MUL_LISTENER_TOKEN,
+  rtps::constant::*,
   structure::locator::Locator,
 };
+
+/// Where RTPS multicast goes (RTPS v2.5 9.6.2.3).
+pub(crate) const GROUP_V4: IpAddr = IpAddr::V4(Ipv4Addr::new(239, 255, 0, 1));
+/// The specification names no group for IPv6. Cyclone's is the one of IPv4 in a group of the link.
+pub(crate) const GROUP_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0xffff, 0xefff, 1));
+/// Where Fast DDS looks for participants.
+pub(crate) const FAST_GROUP_V6: IpAddr =
+  IpAddr::V6(Ipv6Addr::new(0xff1e, 0, 0, 0, 0, 0xffff, 0xefff, 1));
+
+/// More addresses than this would make announcements long; hosts of many containers have hundreds.
+const MAX_V6_ADDRESSES: usize = 8;
+
+/// The versions of IP that a participant uses to reach other hosts. On its own host it uses the loopback address of IPv4
+/// in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IpVersions {
+  /// IPv4, and IPv6 on interfaces that have no address of IPv4.
+  #[default]
+  Auto,
+  V4,
+  V6,
+  Both,
+}
+
+/// The interfaces, with their addresses, that a participant may use now.
+pub(crate) fn usable_interfaces(versions: IpVersions) -> Vec<IfAddr> {
+  let all = local_interface_table();
+  let has_v4 = |index| all.iter().any(|ifa| ifa.index == index && ifa.ip.is_ipv4());
+  let mut v6 = 0;
+  let usable = |ifa: &&IfAddr| match (ifa.ip, versions) {
+    (IpAddr::V4(ip), IpVersions::V6) => ip.is_loopback(),
+    (IpAddr::V4(_), _) => true,
+    (IpAddr::V6(_), IpVersions::V4) => false,
+    (IpAddr::V6(_), IpVersions::Auto) if has_v4(ifa.index) => false,
+    (IpAddr::V6(ip), _) => {
+      v6 += usize::from(!ip.is_loopback());
+      !ip.is_loopback() && v6 <= MAX_V6_ADDRESSES
+    }
+  };
+  all.iter().filter(usable).cloned().collect()
+}
+
+/// An address of IPv6 that says nothing without the interface.
+pub(crate) fn needs_scope(address: &SocketAddr) -> bool {
+  matches!(address, SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0)
+}
 
 /// The locators at which a participant listens, by listener.
 pub(crate) type SelfLocators = BTreeMap<Token, Vec<Locator>>;
@@ -35,14 +81,22 @@ pub(crate) fn self_locators(
   has_initial_peers: bool,
 ) -> SelfLocators {
   let mut locators = SelfLocators::new();
-  for (token, listener) in listeners {
+  // IPv4 first, because its tokens are.
+  for (token, listener) in listeners.iter().collect::<BTreeMap<_, _>>() {
     let found = listener
       .locators(interfaces, only_networks)
       .unwrap_or_else(|e| {
         error!("No local network address for token {token:?}: {e:?}");
         vec![]
       });
-    locators.entry(*token).or_default().extend(found);
+    let announced_as = match *token {
+      DISCOVERY_LISTENER_V6_TOKEN => DISCOVERY_LISTENER_TOKEN,
+      DISCOVERY_MUL_LISTENER_V6_TOKEN => DISCOVERY_MUL_LISTENER_TOKEN,
+      USER_TRAFFIC_LISTENER_V6_TOKEN => USER_TRAFFIC_LISTENER_TOKEN,
+      USER_TRAFFIC_MUL_LISTENER_V6_TOKEN => USER_TRAFFIC_MUL_LISTENER_TOKEN,
+      other => other,
+    };
+    locators.entry(announced_as).or_default().extend(found);
   }
   if has_initial_peers {
     locators.insert(USER_TRAFFIC_MUL_LISTENER_TOKEN, vec![]);
