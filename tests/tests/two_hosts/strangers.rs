@@ -1,4 +1,5 @@
-//! Cyclone DDS on the other host, as it comes. It takes its address at the start and keeps it; ours may change.
+//! Cyclone DDS or Fast DDS on the other host, as they come. They take their address at the start and keep it; ours may
+//! change.
 
 use std::time::Duration;
 
@@ -12,11 +13,7 @@ const TYPE: &str = "std_msgs::msg::dds_::Int32_";
 const QOS: &str = "reliable,volatile,0";
 const COUNT: i32 = 1000;
 
-fn cyclone(hosts: &TwoHosts, address: &str) -> Option<ForeignPeer> {
-    Vendor::Cyclone.start_on_host(DOMAIN, address, hosts, 0)
-}
-
-/// The numbers that Cyclone has heard.
+/// The numbers that the stranger has heard.
 fn heard(peer: &ForeignPeer) -> Vec<i32> {
     let number = |payload: Vec<u8>| i32::from_le_bytes(payload[4..8].try_into().unwrap());
     peer.samples("reader").into_iter().map(|sample| number(sample.payload)).collect()
@@ -48,7 +45,7 @@ fn cyclone_and_we_understand_each_other_over_ipv6_alone() {
     for (host, address) in ["fd00:211::1", "fd00:211::2"].iter().enumerate() {
         hosts.ip(host, &format!("addr add {address}/64 dev eth0 nodad"));
     }
-    let Some(mut peer) = cyclone(&hosts, "any6") else { return };
+    let Some(mut peer) = Vendor::Cyclone.start_on_host(DOMAIN, "any6", &hosts, 0) else { return };
     let [listener, _talker] = listener_and_talker(&hosts, &mut peer);
     say(&mut peer, 0..COUNT);
     assert_all_heard(&listener);
@@ -57,36 +54,41 @@ fn cyclone_and_we_understand_each_other_over_ipv6_alone() {
 }
 
 #[test]
-fn cyclone_finds_us_again_when_our_address_changes() {
-    let Some(hosts) = TwoHosts::new() else { return };
-    let Some(mut peer) = cyclone(&hosts, "any") else { return };
-    let [listener, _talker] = listener_and_talker(&hosts, &mut peer);
-    say(&mut peer, 0..COUNT / 2);
-    listener.wait_for_line("half heard", PATIENCE);
-    let ours = peer.wait_endpoint("our listener", |found| !found.is_writer && found.topic == "rt/answers");
-    eventually("some are heard", PATIENCE, || heard(&peer).len() > 10);
-    hosts.ip(1, "addr del 10.211.7.2/24 dev eth0");
-    hosts.ip(1, "addr add 10.211.7.77/24 dev eth0");
-    // It cannot follow, so we leave in its eyes and come anew.
-    let prefix = ours.guid[..12].try_into().unwrap();
-    eventually("it sees us go", PATIENCE, || peer.has_seen_go(prefix));
-    eventually("it sees us come", PATIENCE, || peer.matched("writer") == 1);
-    say(&mut peer, COUNT / 2..COUNT);
-    assert_all_heard(&listener);
-    eventually("the last number", PATIENCE, || heard(&peer).last() == Some(&(COUNT - 1)));
+fn strangers_find_us_again_when_our_address_changes() {
+    for vendor in Vendor::ALL {
+        let Some(hosts) = TwoHosts::new() else { return };
+        let Some(mut peer) = vendor.start_on_host(DOMAIN, "any", &hosts, 0) else { continue };
+        let [listener, _talker] = listener_and_talker(&hosts, &mut peer);
+        say(&mut peer, 0..COUNT / 2);
+        listener.wait_for_line("half heard", PATIENCE);
+        let ours =
+            peer.wait_endpoint("our listener", |found| !found.is_writer && found.topic == "rt/answers");
+        eventually("some are heard", PATIENCE, || heard(&peer).len() > 10);
+        hosts.ip(1, "addr del 10.211.7.2/24 dev eth0");
+        hosts.ip(1, "addr add 10.211.7.77/24 dev eth0");
+        // They cannot follow, so we leave in their eyes and come anew.
+        let prefix = ours.guid[..12].try_into().unwrap();
+        eventually("it sees us go", PATIENCE, || peer.has_seen_go(prefix));
+        eventually("it sees us come", PATIENCE, || peer.matched("writer") == 1);
+        say(&mut peer, COUNT / 2..COUNT);
+        assert_all_heard(&listener);
+        eventually("the last number", PATIENCE, || heard(&peer).last() == Some(&(COUNT - 1)));
+    }
 }
 
 #[test]
-fn cyclone_is_found_by_a_node_that_started_before_its_network() {
-    let Some(hosts) = TwoHosts::without_addresses() else { return };
-    hosts.ip(0, "addr add 10.211.7.1/24 dev eth0");
-    let listener = start(&hosts, 1, "listen", |_| {});
-    listener.wait_for_line("listening", PATIENCE);
-    let Some(mut peer) = cyclone(&hosts, "any") else { return };
-    peer.writer("writer", TOPIC, TYPE, QOS, b"");
-    std::thread::sleep(Duration::from_secs(1));
-    hosts.ip(1, "addr add 10.211.7.2/24 dev eth0");
-    peer.wait_matched("writer", 1);
-    say(&mut peer, 0..COUNT);
-    assert_all_heard(&listener);
+fn strangers_are_found_by_a_node_that_started_before_its_network() {
+    for vendor in Vendor::ALL {
+        let Some(hosts) = TwoHosts::without_addresses() else { return };
+        hosts.ip(0, "addr add 10.211.7.1/24 dev eth0");
+        let listener = start(&hosts, 1, "listen", |_| {});
+        listener.wait_for_line("listening", PATIENCE);
+        let Some(mut peer) = vendor.start_on_host(DOMAIN, "any", &hosts, 0) else { continue };
+        peer.writer("writer", TOPIC, TYPE, QOS, b"");
+        std::thread::sleep(Duration::from_secs(1));
+        hosts.ip(1, "addr add 10.211.7.2/24 dev eth0");
+        peer.wait_matched("writer", 1);
+        say(&mut peer, 0..COUNT);
+        assert_all_heard(&listener);
+    }
 }
