@@ -1,9 +1,10 @@
 //! Two hosts on one machine: network namespaces joined by a virtual cable.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     os::fd::AsFd as _,
     panic::resume_unwind,
+    path::{Path, PathBuf},
     process::Command,
     sync::atomic::{AtomicU32, Ordering},
     thread,
@@ -81,6 +82,18 @@ impl TwoHosts {
         }
     }
 
+    /// What `/etc/hosts` says on host 0 or 1. To be said before the first program is started there; may change later.
+    pub fn names(&self, host: usize, lines: &str) {
+        // `ip netns exec` lays the files of this folder over those of /etc.
+        let folder = self.etc(host);
+        let written = fs::create_dir_all(&folder).and_then(|()| fs::write(folder.join("hosts"), lines));
+        written.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    }
+
+    fn etc(&self, host: usize) -> PathBuf {
+        Path::new("/etc/netns").join(&self.names[host])
+    }
+
     /// `ip WORDS` on host 0 or 1.
     pub fn ip(&self, host: usize, words: &str) {
         must(&format!("ip -n {} {words}", self.names[host]));
@@ -136,7 +149,8 @@ impl TwoHosts {
 
 impl Drop for TwoHosts {
     fn drop(&mut self) {
-        for name in &self.names {
+        for (host, name) in self.names.iter().enumerate() {
+            let _ = fs::remove_dir_all(self.etc(host));
             // The cable goes with its ends.
             let _ = run(&format!("ip netns del {name}"));
         }

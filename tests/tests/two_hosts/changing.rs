@@ -79,6 +79,22 @@ fn of_two_cables_one_is_enough_whichever_is_cut() {
 }
 
 #[test]
+fn a_static_peer_by_name_is_found_when_network_and_name_come_later() {
+    let Some(hosts) = TwoHosts::without_addresses() else { return };
+    hosts.forbid_multicast();
+    hosts.names(0, "127.0.0.1 localhost\n");
+    let listener = start(&hosts, 1, "listen", |_| {});
+    let talker = start(&hosts, 0, "talk", |command| {
+        command.env("ROS_STATIC_PEERS", "listener.test");
+    });
+    talker.wait_for_line("cannot resolve 'listener.test' yet", PATIENCE);
+    listener.wait_for_line("listening", PATIENCE);
+    hosts.names(0, "127.0.0.1 localhost\n10.211.7.2 listener.test\n");
+    number(&hosts, "eth0", ["10.211.7.1/24", "10.211.7.2/24"]);
+    assert_all_heard(&listener);
+}
+
+#[test]
 fn hosts_with_the_same_address_for_their_containers_are_told_apart() {
     let Some(hosts) = TwoHosts::new() else { return };
     for host in [0, 1] {
