@@ -25,6 +25,11 @@ fn say(peer: &mut ForeignPeer, numbers: std::ops::Range<i32>) {
     }
 }
 
+fn our_participant(peer: &ForeignPeer) -> [u8; 12] {
+    let ours = peer.wait_endpoint("our listener", |found| !found.is_writer && found.topic == "rt/answers");
+    ours.guid[..12].try_into().unwrap()
+}
+
 fn listener_and_talker(hosts: &TwoHosts, peer: &mut ForeignPeer) -> [Daemon; 2] {
     peer.reader("reader", TOPIC, TYPE, QOS, b"");
     // One topic per direction, so that neither side hears itself.
@@ -55,24 +60,46 @@ fn cyclone_and_we_understand_each_other_over_ipv6_alone() {
 
 #[test]
 fn strangers_find_us_again_when_our_address_changes() {
-    for vendor in Vendor::ALL {
+    // At once, and after a while without any, when they cannot hear our goodbye.
+    for (vendor, pause) in
+        [(Vendor::Cyclone, 0), (Vendor::FastDds, 0), (Vendor::Cyclone, 1), (Vendor::FastDds, 1)]
+    {
         let Some(hosts) = TwoHosts::new() else { return };
         let Some(mut peer) = vendor.start_on_host(DOMAIN, "any", &hosts, 0) else { continue };
         let [listener, _talker] = listener_and_talker(&hosts, &mut peer);
         say(&mut peer, 0..COUNT / 2);
         listener.wait_for_line("half heard", PATIENCE);
-        let ours =
-            peer.wait_endpoint("our listener", |found| !found.is_writer && found.topic == "rt/answers");
+        let ours = our_participant(&peer);
         eventually("some are heard", PATIENCE, || heard(&peer).len() > 10);
         hosts.ip(1, "addr del 10.211.7.2/24 dev eth0");
+        std::thread::sleep(Duration::from_secs(pause));
         hosts.ip(1, "addr add 10.211.7.77/24 dev eth0");
         // They cannot follow, so we leave in their eyes and come anew.
-        let prefix = ours.guid[..12].try_into().unwrap();
-        eventually("it sees us go", PATIENCE, || peer.has_seen_go(prefix));
+        eventually("it sees us go", PATIENCE, || peer.has_seen_go(ours));
         eventually("it sees us come", PATIENCE, || peer.matched("writer") == 1);
         say(&mut peer, COUNT / 2..COUNT);
         assert_all_heard(&listener);
         eventually("the last number", PATIENCE, || heard(&peer).last() == Some(&(COUNT - 1)));
+    }
+}
+
+#[test]
+fn strangers_do_not_notice_networks_that_they_are_not_on() {
+    for vendor in Vendor::ALL {
+        let Some(hosts) = TwoHosts::new() else { return };
+        hosts.ip(1, "link add docker0 type veth peer name container");
+        hosts.ip(1, "addr add 172.17.0.1/16 dev docker0");
+        hosts.ip(1, "link set docker0 up");
+        let Some(mut peer) = vendor.start_on_host(DOMAIN, "any", &hosts, 0) else { continue };
+        let [listener, _talker] = listener_and_talker(&hosts, &mut peer);
+        say(&mut peer, 0..COUNT / 2);
+        listener.wait_for_line("half heard", PATIENCE);
+        let ours = our_participant(&peer);
+        hosts.ip(1, "link del docker0");
+        say(&mut peer, COUNT / 2..COUNT);
+        assert_all_heard(&listener);
+        eventually("all are heard", PATIENCE, || heard(&peer).len() == COUNT as usize);
+        assert!(heard(&peer).into_iter().eq(0..COUNT) && !peer.has_seen_go(ours));
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{
     udp_listener::UDPListener,
     util::{listed_hosts_only, local_interface_table, this_host_and, IfAddr},
   },
-  rtps::constant::*,
+  rtps::{constant::*, transmit::InterfaceSelector},
   structure::locator::Locator,
 };
 
@@ -59,6 +59,22 @@ pub(crate) fn usable_interfaces(versions: IpVersions) -> Vec<IfAddr> {
     }
   };
   all.iter().filter(usable).cloned().collect()
+}
+
+/// What is not there any more. Interfaces of IPv6 are known by their first address.
+pub(crate) fn gone_interfaces(before: &[IfAddr], now: &[IfAddr]) -> Vec<InterfaceSelector> {
+  let known_as = |ifa: &IfAddr| match ifa.ip {
+    IpAddr::V4(_) => ifa.ip,
+    IpAddr::V6(_) => before
+      .iter()
+      .find(|other| other.index == ifa.index && other.ip.is_ipv6())
+      .map_or(ifa.ip, |first| first.ip),
+  };
+  before
+    .iter()
+    .filter(|ifa| !now.iter().any(|other| other.ip == ifa.ip && other.index == ifa.index))
+    .map(|ifa| InterfaceSelector::Ip(known_as(ifa)))
+    .collect()
 }
 
 /// An address of IPv6 that says nothing without the interface.
