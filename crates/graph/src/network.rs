@@ -158,7 +158,7 @@ impl StaticPeers {
         };
         let (names, sender, answered) = (self.names.clone(), asked.sender.clone(), asked.answered.clone());
         let resolve = move || {
-            let answers = names.into_iter().map(|name| (resolve(&name), name)).map(|(a, n)| (n, a)).collect();
+            let answers = names.into_iter().map(|name| (name.clone(), resolve(&name))).collect();
             // Nobody may be there any more to hear it.
             let _ = sender.send(answers);
             let _ = rustix::io::write(&*answered, &1_u64.to_ne_bytes());
@@ -176,8 +176,8 @@ impl StaticPeers {
     pub(crate) fn take_answers(&mut self) -> bool {
         let Some(asked) = &self.questions else { return false };
         let _ = rustix::io::read(&*asked.answered, &mut [0; 8][..]);
-        let answers: Vec<_> = asked.answers.try_iter().collect();
-        answers.into_iter().fold(false, |changed, answers| self.learn(answers) || changed)
+        let answers: Answers = asked.answers.try_iter().flatten().collect();
+        !answers.is_empty() && self.learn(answers)
     }
 
     fn learn(&mut self, answers: Answers) -> bool {
