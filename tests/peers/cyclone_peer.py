@@ -29,6 +29,7 @@ CONFIGURATION = """<CycloneDDS><Domain>
 <Discovery><ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>32</MaxAutoParticipantIndex>
 <Peers><Peer address="{peer}"/></Peers></Discovery>
 </Domain></CycloneDDS>"""
+IPV6 = "<CycloneDDS><Domain><General><Transport>udp6</Transport></General></Domain></CycloneDDS>"
 out_lock = threading.Lock()
 
 
@@ -172,6 +173,9 @@ class Peer:
 
 def configure(address):
     if address == "any":
+        return
+    if address == "any6":
+        os.environ["CYCLONEDDS_URI"] = IPV6
         return
     interface = f'<Interfaces><NetworkInterface address="{address}"/></Interfaces>' if address != "localhost" else ""
     os.environ["CYCLONEDDS_URI"] = CONFIGURATION.format(interface=interface, peer=address)

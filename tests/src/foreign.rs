@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::{Daemon, eventually, eventually_some};
+use crate::{Daemon, TwoHosts, eventually, eventually_some};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -42,11 +42,35 @@ impl Vendor {
         Self::Cyclone.start_on(domain, "localhost")
     }
 
+    /// Starts a participant on host 0 or 1, with multicast; `address` is `any`, or `any6` for IPv6.
+    pub fn start_on_host(
+        self,
+        domain: u16,
+        address: &str,
+        hosts: &TwoHosts,
+        host: usize,
+    ) -> Option<ForeignPeer> {
+        self.start_as(domain, address, |command| {
+            let mut there = hosts.command(host, &command.get_program().to_string_lossy());
+            there.args(command.get_args());
+            there
+        })
+    }
+
     fn start_on(self, domain: u16, address: &str) -> Option<ForeignPeer> {
+        self.start_as(domain, address, |command| command)
+    }
+
+    fn start_as(
+        self,
+        domain: u16,
+        address: &str,
+        place: impl FnOnce(Command) -> Command,
+    ) -> Option<ForeignPeer> {
         match self.command() {
             Ok(mut command) => {
                 command.arg(domain.to_string()).arg(address);
-                Some(ForeignPeer::start(self, command))
+                Some(ForeignPeer::start(self, place(command)))
             }
             Err(reason) => {
                 let line = format!("cannot set up the {self:?} peer: {reason:#}");

@@ -1,9 +1,10 @@
 //! Two hosts on one machine: network namespaces joined by a virtual cable.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     os::fd::AsFd as _,
     panic::resume_unwind,
+    path::{Path, PathBuf},
     process::Command,
     sync::atomic::{AtomicU32, Ordering},
     thread,
@@ -26,6 +27,15 @@ impl TwoHosts {
     /// # Panics
     /// Under `CI=true` instead, so that nothing is skipped in silence.
     pub fn new() -> Option<Self> {
+        let hosts = Self::without_addresses()?;
+        for (host, address) in Self::ADDRESSES.iter().enumerate() {
+            hosts.ip(host, &format!("addr add {address}/24 dev eth0"));
+        }
+        Some(hosts)
+    }
+
+    /// The same before anybody has given the hosts their addresses; IPv6 is off.
+    pub fn without_addresses() -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let tag = format!("rl{}x{number}", std::process::id());
@@ -43,13 +53,50 @@ impl TwoHosts {
         let [a, b] = &self.names;
         run(&format!("ip netns add {a}"))?;
         run(&format!("ip netns add {b}"))?;
-        run(&format!("ip -n {a} link add eth0 type veth peer name eth0 netns {b}"))?;
-        for (name, address) in self.names.iter().zip(Self::ADDRESSES) {
-            run(&format!("ip -n {name} addr add {address}/24 dev eth0"))?;
+        for name in &self.names {
+            run(&format!("ip netns exec {name} sysctl -qw net.ipv6.conf.default.disable_ipv6=1"))?;
             run(&format!("ip -n {name} link set lo up"))?;
-            run(&format!("ip -n {name} link set eth0 up"))?;
+        }
+        self.lay("eth0")
+    }
+
+    /// A cable between two interfaces that are up, named alike on both hosts.
+    fn lay(&self, interface: &str) -> Result<(), String> {
+        let [a, b] = &self.names;
+        run(&format!("ip -n {a} link add {interface} type veth peer name {interface} netns {b}"))?;
+        for name in &self.names {
+            run(&format!("ip -n {name} link set {interface} up"))?;
         }
         Ok(())
+    }
+
+    /// Another cable, or one that was taken away: `ip(0, "link del eth0")`.
+    pub fn lay_cable(&self, interface: &str) {
+        self.lay(interface).unwrap_or_else(|reason| panic!("{interface}: {reason}"));
+    }
+
+    /// Lets both hosts have addresses of IPv6; each gets one of its link by itself.
+    pub fn allow_ipv6(&self, interface: &str) {
+        for name in &self.names {
+            must(&format!("ip netns exec {name} sysctl -qw net.ipv6.conf.{interface}.disable_ipv6=0"));
+        }
+    }
+
+    /// What `/etc/hosts` says on host 0 or 1. To be said before the first program is started there; may change later.
+    pub fn names(&self, host: usize, lines: &str) {
+        // `ip netns exec` lays the files of this folder over those of /etc.
+        let folder = self.etc(host);
+        let written = fs::create_dir_all(&folder).and_then(|()| fs::write(folder.join("hosts"), lines));
+        written.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    }
+
+    fn etc(&self, host: usize) -> PathBuf {
+        Path::new("/etc/netns").join(&self.names[host])
+    }
+
+    /// `ip WORDS` on host 0 or 1.
+    pub fn ip(&self, host: usize, words: &str) {
+        must(&format!("ip -n {} {words}", self.names[host]));
     }
 
     /// `program`, to be started on host 0 or 1.
@@ -102,7 +149,8 @@ impl TwoHosts {
 
 impl Drop for TwoHosts {
     fn drop(&mut self) {
-        for name in &self.names {
+        for (host, name) in self.names.iter().enumerate() {
+            let _ = fs::remove_dir_all(self.etc(host));
             // The cable goes with its ends.
             let _ = run(&format!("ip netns del {name}"));
         }

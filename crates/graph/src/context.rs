@@ -4,7 +4,7 @@ use std::{
     cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet},
     fmt,
-    net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs},
+    net::{IpAddr, Ipv4Addr},
     rc::{Rc, Weak},
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
@@ -20,11 +20,12 @@ use signal_hook_mio::v1_0::Signals;
 
 use crate::{
     Error, Gid, GidPrefix, Node, Qos, Result,
-    config::{DiscoveryRange, Settings},
+    config::{DiscoveryRange, IpVersions, Settings},
     discovery_info::{self, GidSize, NodeEntities, ParticipantEntities},
     graph::{Endpoint, EndpointKind, Graph, UserData},
     logging, monotonic,
     names::NodeIdentity,
+    network::{InterfaceWatch, StaticPeers},
     node::{NodeId, NodeInner},
     owed::Owed,
     qos::policy_name,
@@ -92,6 +93,9 @@ pub(crate) struct ContextInner {
     /// Nodes came, went or changed their clock since the event loop looked last.
     pub(crate) nodes_want_attention: Cell<bool>,
     pub(crate) signals: RefCell<Option<Signals>>,
+    /// Nothing where the kernel does not tell, or where nothing beyond this host is used.
+    pub(crate) interfaces: Option<InterfaceWatch>,
+    pub(crate) peers: RefCell<StaticPeers>,
     /// Owned by the event loop while there is one.
     pub(crate) info_reader: RefCell<Option<RawReader>>,
     info_writer: RawWriter,
@@ -150,14 +154,21 @@ impl Context {
     /// Joins the domain. Signals are taken over first, so that no thread of the DDS stack ever handles one.
     ///
     /// # Errors
-    /// When static peers cannot be resolved, or when sockets cannot be opened.
+    /// When sockets cannot be opened.
     pub fn new(options: impl Into<ContextOptions>) -> Result<Self> {
         let ContextOptions { settings, handle_signals, node_services } = options.into();
         logging::install(&settings.arguments).map_err(|error| Error::Usage(error.to_string()))?;
         logging::dds_is_joining();
         raise_file_limit();
         let signals = handle_signals.then(take_over_signals).transpose()?;
-        let dds = join(&settings)?;
+        let peers = StaticPeers::new(&settings.environment.static_peers)
+            .map_err(Error::io("cannot resolve ROS_STATIC_PEERS"))?;
+        // Before the interfaces are listed, so that no change is missed.
+        let interfaces = InterfaceWatch::new()
+            .inspect_err(|error| log::debug!("changes of the network will not be followed: {error}"))
+            .ok()
+            .filter(|_| settings.environment.discovery_range != DiscoveryRange::Off);
+        let dds = join(&settings, &peers)?;
         let spec = TopicSpec {
             dds_topic: discovery_info::TOPIC.to_owned(),
             dds_type: discovery_info::TYPE.to_owned(),
@@ -183,6 +194,8 @@ impl Context {
             new_nodes: RefCell::default(),
             nodes_want_attention: Cell::new(false),
             signals: RefCell::new(signals),
+            interfaces,
+            peers: RefCell::new(peers),
             info_reader: RefCell::new(Some(info_reader)),
             info_writer,
             dds,
@@ -320,6 +333,28 @@ impl ContextInner {
                 },
                 Err(reason) => log::warn!("a ros_discovery_info sample cannot be read: {reason}"),
             }
+        }
+    }
+
+    pub(crate) fn network_deadline(&self) -> Option<Duration> {
+        let interfaces = self.interfaces.as_ref().and_then(InterfaceWatch::deadline);
+        interfaces.into_iter().chain(self.peers.borrow().deadline()).min()
+    }
+
+    /// Follows the network where it is time to.
+    pub(crate) fn follow_network(&self) {
+        let mut peers = self.peers.borrow_mut();
+        if self.interfaces.as_ref().is_some_and(InterfaceWatch::is_due) {
+            self.dds.dds.networks_changed();
+            peers.ask_soon();
+        }
+        peers.ask_if_due();
+    }
+
+    pub(crate) fn take_peer_addresses(&self) {
+        let mut peers = self.peers.borrow_mut();
+        if peers.take_answers() && self.settings.environment.discovery_range != DiscoveryRange::Off {
+            self.dds.dds.set_initial_peers(peers.participants(self.settings.environment.domain_id));
         }
     }
 
@@ -527,13 +562,17 @@ const CALM: Duration = Duration::from_millis(150);
 const FAREWELL: Duration = Duration::from_millis(50);
 /// RustDDS keeps what was taken, too, up to this many samples of all participants together; they are up to some kB each.
 const INFO_DEPTH: u32 = 500;
-/// How many participants per static peer are looked for; Cyclone and Fast DDS number them from 0 too.
-const PEER_PARTICIPANTS: u16 = 16;
 
-fn join(settings: &Settings) -> Result<Participant> {
+fn join(settings: &Settings, peers: &StaticPeers) -> Result<Participant> {
     let environment = &settings.environment;
-    let peers = peer_addresses(environment.domain_id, &environment.static_peers)?;
+    let participants = peers.participants(environment.domain_id);
     let mut builder = DomainParticipantBuilder::new(environment.domain_id)
+        .ip_versions(match environment.ip_versions {
+            IpVersions::Auto => rustdds::IpVersions::Auto,
+            IpVersions::V4 => rustdds::IpVersions::V4,
+            IpVersions::V6 => rustdds::IpVersions::V6,
+            IpVersions::Both => rustdds::IpVersions::Both,
+        })
         .user_data(format!("enclave={};", settings.arguments.enclave));
     builder = match environment.discovery_range {
         // Static peers are reached whatever the range, except when discovery is off.
@@ -541,11 +580,8 @@ fn join(settings: &Settings) -> Result<Participant> {
             builder.with_only_networks([IpAddr::V4(Ipv4Addr::LOCALHOST)]).same_host_loopback(false)
         }
         // Not bound to loopback: ROS peers of this range are at the host's own addresses.
-        DiscoveryRange::Localhost => {
-            let hosts: Vec<_> = peers.iter().map(SocketAddr::ip).collect();
-            builder.initial_peers(peers).with_this_host_and(hosts)
-        }
-        DiscoveryRange::Subnet | DiscoveryRange::SystemDefault => builder.initial_peers(peers),
+        DiscoveryRange::Localhost => builder.initial_peers(participants).with_this_host_and(peers.hosts()),
+        DiscoveryRange::Subnet | DiscoveryRange::SystemDefault => builder.initial_peers(participants),
     };
     let dds = builder.build().map_err(Error::dds(format!("join DDS domain {}", environment.domain_id)))?;
     let qos = QosPolicies::qos_none();
@@ -555,21 +591,6 @@ fn join(settings: &Settings) -> Result<Participant> {
         subscriber: dds.create_subscriber(&qos).map_err(Error::dds("create a DDS subscriber"))?,
         dds,
     })
-}
-
-fn peer_addresses(domain_id: u16, peers: &[String]) -> Result<Vec<SocketAddr>> {
-    let mut addresses = Vec::new();
-    for peer in peers {
-        let resolved = (peer.as_str(), 0)
-            .to_socket_addrs()
-            .map_err(|error| Error::Usage(format!("ROS_STATIC_PEERS: cannot resolve '{peer}': {error}")))?;
-        for address in resolved {
-            // RTPS 2.5, 9.6.2.3: port base 7400, domain gain 250, participant gain 2, unicast discovery offset 10.
-            let port = |participant| 7400 + 250 * domain_id + 10 + 2 * participant;
-            addresses.extend((0..PEER_PARTICIPANTS).map(|id| SocketAddr::new(address.ip(), port(id))));
-        }
-    }
-    Ok(addresses)
 }
 
 fn take_over_signals() -> Result<Signals> {

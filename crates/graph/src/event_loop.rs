@@ -69,6 +69,8 @@ pub(crate) struct Core<S> {
 const DISCOVERY: Token = Token(0);
 const DISCOVERY_INFO: Token = Token(1);
 const SIGNALS: Token = Token(2);
+const INTERFACES: Token = Token(3);
+const PEERS: Token = Token(4);
 const FIRST_SOURCE: usize = 16;
 /// Participants answer a newcomer's announcement within this time, unless their host is very busy.
 const FIRST_ANSWERS: Duration = Duration::from_millis(300);
@@ -135,6 +137,12 @@ impl<S: 'static> EventLoop<S> {
         }
         if let Some(signals) = inner.signals.borrow_mut().as_mut() {
             register(signals, SIGNALS)?;
+        }
+        if let Some(interfaces) = &inner.interfaces {
+            register(&mut SourceFd(&interfaces.as_fd().as_raw_fd()), INTERFACES)?;
+        }
+        if let Some(answered) = inner.peers.borrow().answered() {
+            register(&mut SourceFd(&answered.as_raw_fd()), PEERS)?;
         }
         let core = Rc::new(Core {
             context: context.clone(),
@@ -433,6 +441,7 @@ impl<S: 'static> Core<S> {
             for token in ready {
                 self.dispatch(token, app);
             }
+            self.context.0.follow_network();
             self.fire_timers(app);
             self.fire_engines(app);
         }
@@ -475,7 +484,7 @@ impl<S: 'static> Core<S> {
         let timer = self.timers.borrow().keys().next().map(|(due, _)| *due);
         let engines = snapshot(&self.engines);
         let engine = engines.iter().filter_map(|engine| (engine.next.borrow_mut())(app)).min();
-        [limit, timer, engine].into_iter().flatten().min()
+        [limit, timer, engine, self.context.0.network_deadline()].into_iter().flatten().min()
     }
 
     fn dispatch(&self, token: usize, app: &mut S) {
@@ -498,6 +507,12 @@ impl<S: 'static> Core<S> {
                     self.stopping.set(true);
                 }
             }
+            INTERFACES => {
+                if let Some(interfaces) = &inner.interfaces {
+                    interfaces.ready();
+                }
+            }
+            PEERS => inner.take_peer_addresses(),
             _ => {
                 let source = self.sources.borrow().get(&token).cloned();
                 if source.is_some_and(|source| source.ready(app))

@@ -87,6 +87,7 @@ pub mod graph;
 pub mod lifecycle;
 mod logging;
 pub mod names;
+mod network;
 mod node;
 mod node_services;
 mod owed;

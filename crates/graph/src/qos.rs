@@ -190,7 +190,7 @@ impl Qos {
     pub(crate) fn reader_policies(&self, user_data: &str, burst: u32) -> QosPolicies {
         let depth = match self.history {
             History::KeepLast(depth) => depth.max(burst),
-            // Without a limit RustDDS keeps 64 samples, also for KEEP_ALL.
+            // A reliable writer keeps what is beyond this (or 64 MiB) until there is room again.
             History::KeepAll | History::Unknown => KEEP_ALL_LIMIT.max(burst),
         };
         self.policies(user_data, Some(depth.try_into().unwrap_or(i32::MAX)))

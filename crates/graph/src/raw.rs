@@ -21,7 +21,7 @@ use crate::{
     qos::History,
 };
 
-/// How many samples may wait for the event loop per topic, whatever the depth: a pause must not lose a burst.
+/// How many samples RustDDS buffers at least: it drops the oldest in steps, and `Inbox` picks the newest `depth` of them.
 const TOPIC_BURST: u32 = 64;
 
 /// What an endpoint is about, in DDS names.

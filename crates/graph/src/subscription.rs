@@ -2,9 +2,10 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, VecDeque},
     io,
     rc::Rc,
+    time::{Duration, Instant},
 };
 
 use mio::Registry;
@@ -14,7 +15,7 @@ use crate::{
     Counters, Gid, Graph, Node, Qos, Result, SampleInfo,
     counters::RateLimit,
     event_loop::{Handle, Source, SourceRef},
-    qos::Durability,
+    qos::{Durability, History},
     raw::{RawReader, RawSample, TopicSpec},
 };
 
@@ -27,11 +28,18 @@ pub struct Sample<M> {
 
 /// How many samples one reader may deliver before others get their turn.
 const BATCH: usize = 128;
+/// After a callback that took longer, what came meanwhile may have made waiting samples too old.
+const SLOW: Duration = Duration::from_millis(1);
+/// How many samples may be looked at, at once, to find the newest: others must get their turn during a flood.
+const LOOK_AHEAD: usize = 10_000;
 
 /// A reader with its bookkeeping: the common part of subscriptions, servers and clients.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     pub(crate) reader: RefCell<RawReader>,
+    /// What waits for the callback: the newest `depth` samples; nothing when all are kept, they wait in DDS.
+    waiting: RefCell<VecDeque<RawSample>>,
+    depth: Option<usize>,
     pub(crate) gid: Gid,
     pub(crate) name: String,
     node: Node,
@@ -49,10 +57,16 @@ pub(crate) struct Inbox {
 impl Inbox {
     pub(crate) fn new(node: &Node, spec: TopicSpec, count_gaps: bool) -> Result<Self> {
         let (name, dds_type) = (spec.ros_name(), spec.dds_type.clone());
+        let depth = match spec.qos.history {
+            History::KeepLast(depth) => Some(depth.max(spec.burst) as usize),
+            History::KeepAll | History::Unknown => None,
+        };
         let reader = RawReader::new(node, spec)?;
         Ok(Self {
             gid: reader.gid,
             reader: RefCell::new(reader),
+            waiting: RefCell::default(),
+            depth,
             name,
             node: node.clone(),
             dds_type,
@@ -114,16 +128,41 @@ impl Inbox {
     /// Takes samples and hands the good ones on; `true` when there may be more.
     pub(crate) fn take(&self, mut deliver: impl FnMut(RawSample)) -> bool {
         self.reader.borrow().drain_notifications();
+        let mut looked: Option<Instant> = None;
         for _ in 0..BATCH {
-            let taken = self.reader.borrow().take();
-            match taken {
-                Ok(None) => return false,
-                Ok(Some(sample)) if self.is_expected(&sample.info) => deliver(sample),
-                Ok(Some(_)) => {}
-                Err(reason) => self.undecodable(None, &reason),
+            let is_late = looked.is_none_or(|looked| looked.elapsed() > SLOW) && self.depth.is_some();
+            if is_late || self.waiting.borrow().is_empty() {
+                self.look();
+                looked = Some(Instant::now());
+            }
+            let next = self.waiting.borrow_mut().pop_front();
+            match next {
+                None => return false,
+                Some(sample) if self.is_expected(&sample.info) => deliver(sample),
+                Some(_) => {}
             }
         }
         true
+    }
+
+    /// Moves what has come to the waiting samples and drops those beyond the depth, the oldest first.
+    fn look(&self) {
+        let mut waiting = self.waiting.borrow_mut();
+        // What must all be kept is taken one by one, so that DDS knows how much still waits.
+        let mut more = self.depth.map_or(1, |depth| depth.max(LOOK_AHEAD));
+        while more > 0 {
+            match self.reader.borrow().take() {
+                Ok(None) => return,
+                Ok(Some(sample)) => {
+                    more -= 1;
+                    waiting.push_back(sample);
+                    if self.depth.is_some_and(|depth| waiting.len() > depth) {
+                        waiting.pop_front();
+                    }
+                }
+                Err(reason) => self.undecodable(None, &reason),
+            }
+        }
     }
 
     /// Counts gaps, and refuses writers that announced another type.

@@ -64,6 +64,17 @@ pub enum DiscoveryRange {
     SystemDefault,
 }
 
+/// The versions of IP that are used to reach other hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IpVersions {
+    /// IPv4 as ROS peers use it, and IPv6 on interfaces that have no IPv4 address.
+    #[default]
+    Auto,
+    V4,
+    V6,
+    Both,
+}
+
 /// Settings from the environment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Environment {
@@ -75,6 +86,8 @@ pub struct Environment {
     pub static_peers: Vec<String>,
     /// `ROS_DISTRO`, or `--ros-distro`.
     pub distro: Distro,
+    /// `ROSLESS_IP`: ROS leaves this to its middleware's settings.
+    pub ip_versions: IpVersions,
 }
 
 impl Environment {
@@ -127,8 +140,21 @@ impl Environment {
         let distro = get("ROS_DISTRO").map_or(Ok(Distro::default()), |name| {
             name.parse().map_err(|error| UsageError::new(format!("ROS_DISTRO: {error}")))
         })?;
-        Ok(Self { domain_id, discovery_range, static_peers, distro })
+        let ip_versions = match get("ROSLESS_IP").as_deref() {
+            None | Some("auto") => IpVersions::Auto,
+            Some("4") => IpVersions::V4,
+            Some("6") => IpVersions::V6,
+            Some("both") => IpVersions::Both,
+            Some(text) => return bad("ROSLESS_IP", text, "auto, 4, 6 or both"),
+        };
+        Ok(Self { domain_id, discovery_range, static_peers, distro, ip_versions })
     }
+}
+
+fn is_interface(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() < 16
+        && name.bytes().all(|b| b.is_ascii_graphic() && b != b'/' && b != b'%')
 }
 
 fn is_host(text: &str) -> bool {
@@ -139,7 +165,9 @@ fn is_host(text: &str) -> bool {
             && !label.ends_with('-')
             && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
     };
-    text.parse::<IpAddr>().is_ok()
+    // Addresses of a link may say on which one: fe80::1%eth0.
+    let (address, link) = text.split_once('%').map_or((text, None), |(address, link)| (address, Some(link)));
+    address.parse::<IpAddr>().is_ok_and(|ip| link.is_none_or(|link| ip.is_ipv6() && is_interface(link)))
         || (text.len() <= 253
             && text.split('.').all(is_label)
             // Only digits and dots, but no address: a mistyped address rather than a name.
@@ -170,14 +198,16 @@ mod tests {
         let env = parse(&[
             ("ROS_DOMAIN_ID", "232"),
             ("ROS_AUTOMATIC_DISCOVERY_RANGE", "OFF"),
-            ("ROS_STATIC_PEERS", "10.0.0.1; robot.local;;fe80::1"),
+            ("ROS_STATIC_PEERS", "10.0.0.1; robot.local;;fe80::1%eth0.2"),
             ("ROS_LOCALHOST_ONLY", "0"),
             ("ROS_DISTRO", "humble"),
+            ("ROSLESS_IP", "both"),
         ])
         .unwrap();
+        assert_eq!(env.ip_versions, IpVersions::Both);
         assert_eq!(env.domain_id, 232);
         assert_eq!(env.discovery_range, DiscoveryRange::Off);
-        assert_eq!(env.static_peers, ["10.0.0.1", "robot.local", "fe80::1"]);
+        assert_eq!(env.static_peers, ["10.0.0.1", "robot.local", "fe80::1%eth0.2"]);
         assert_eq!(env.distro.gid_len(), 24);
         assert_eq!(Distro::Iron.gid_len(), 16);
     }
@@ -202,6 +232,9 @@ mod tests {
             ("ROS_AUTOMATIC_DISCOVERY_RANGE", "subnet", "SUBNET"),
             ("ROS_STATIC_PEERS", "10.0.0.256", "IP addresses"),
             ("ROS_STATIC_PEERS", "a b", "IP addresses"),
+            ("ROS_STATIC_PEERS", "10.0.0.1%eth0", "IP addresses"),
+            ("ROS_STATIC_PEERS", "fe80::1%", "IP addresses"),
+            ("ROSLESS_IP", "5", "auto, 4, 6 or both"),
             ("ROS_LOCALHOST_ONLY", "yes", "0 or 1"),
             ("ROS_DISTRO", "melodic", "jazzy"),
         ] {

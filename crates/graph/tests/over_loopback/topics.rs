@@ -18,14 +18,14 @@ fn samples_arrive_in_order_with_their_origin() {
     let domain = DomainLease::acquire();
     let mut talker = Side::new(&domain, "talker", ());
     let mut listener = Side::new(&domain, "listener", Heard::new());
-    let publisher = talker.node.publisher::<msg::String>("chatter", Qos::default()).unwrap();
+    let publisher = talker.node.publisher::<msg::String>("chatter", Qos::default().depth(50)).unwrap();
     let gid = publisher.gid();
     let subscription = listener
         .event_loop
         .subscribe::<msg::String>(
             &listener.node,
             "chatter",
-            Qos::default(),
+            Qos::default().depth(50),
             move |heard: &mut Heard, sample| {
                 assert_eq!(sample.info.publisher, gid);
                 assert_eq!(sample.info.sequence_number, heard.len() as i64 + 1);
@@ -227,4 +227,98 @@ fn an_answer_waits_for_an_asker_that_listens_after_it_has_asked() {
     questions.publish(&text("third"));
     talk("answered", &mut system, &mut asker, |_, asker| asker.state.len() == 3);
     assert_eq!(asker.state[2], "third");
+}
+
+/// What a subscription delivers of `sent` samples that came while it did not look.
+fn after_a_pause(publisher_qos: Qos, qos: Qos, sent: usize) -> Heard {
+    let domain = DomainLease::acquire();
+    let mut talker = Side::new(&domain, "talker", ());
+    let mut listener = Side::new(&domain, "listener", Heard::new());
+    let publisher = talker.node.publisher::<msg::String>("chatter", publisher_qos).unwrap();
+    let keep = |heard: &mut Heard, sample: Sample<msg::String>| heard.push(sample.message.data);
+    let subscription = listener.event_loop.subscribe(&listener.node, "chatter", qos, keep).unwrap();
+    talk("match", &mut talker, &mut listener, |_, _| publisher.matched() == 1 && subscription.matched() == 1);
+    publisher.publish(&text("first"));
+    talk("the first", &mut talker, &mut listener, |_, listener| !listener.state.is_empty());
+    for number in 1..=sent {
+        publisher.publish(&text(format!("{number}")));
+    }
+    assert!(publisher.wait_acknowledged(Duration::from_secs(20)));
+    let last = format!("{sent}");
+    talk("the last", &mut talker, &mut listener, |_, listener| listener.state.last() == Some(&last));
+    let heard = listener.state.split_off(1);
+    assert_eq!(subscription.counters().lost as usize, sent - heard.len());
+    heard
+}
+
+#[test]
+fn a_subscription_delivers_the_newest_up_to_its_depth_after_a_pause() {
+    let sender = Qos::default().depth(1000);
+    assert_eq!(after_a_pause(sender, Qos::default().depth(1), 30), ["30"]);
+    assert_eq!(after_a_pause(sender, Qos::clock(), 30), ["30"]);
+    assert_eq!(after_a_pause(sender, Qos::default().depth(3), 30), ["28", "29", "30"]);
+    let deep: Heard = (201..=800).map(|number| number.to_string()).collect();
+    assert_eq!(after_a_pause(sender, Qos::default().depth(600), 800), deep);
+}
+
+#[test]
+fn what_comes_during_a_slow_callback_is_one_sample_at_depth_one() {
+    let domain = DomainLease::acquire();
+    let mut talker = Side::new(&domain, "talker", ());
+    let mut listener = Side::new(&domain, "listener", Heard::new());
+    let publisher = talker.node.publisher::<msg::String>("chatter", Qos::default().depth(100)).unwrap();
+    let sender = talker.node.publisher::<msg::String>("chatter", Qos::default().depth(100)).unwrap();
+    let subscription = listener
+        .event_loop
+        .subscribe(&listener.node, "chatter", Qos::default().depth(1), move |heard: &mut Heard, sample| {
+            let message: msg::String = sample.message;
+            if message.data == "slow" {
+                for number in 1..=20 {
+                    sender.publish(&text(format!("{number}")));
+                }
+                assert!(sender.wait_acknowledged(Duration::from_secs(20)));
+            }
+            heard.push(message.data);
+        })
+        .unwrap();
+    talk("match", &mut talker, &mut listener, |_, _| publisher.matched() == 1 && subscription.matched() == 2);
+    publisher.publish(&text("slow"));
+    talk("the last", &mut talker, &mut listener, |_, listener| listener.state.len() > 1);
+    talker.turn();
+    listener.turn();
+    assert_eq!(listener.state, ["slow", "20"]);
+}
+
+#[test]
+fn nothing_is_lost_between_those_who_keep_all_however_long_the_listener_pauses() {
+    const SENT: usize = 12_000;
+    let domain = DomainLease::acquire();
+    let mut talker = Side::new(&domain, "talker", 0);
+    let mut listener = Side::new(&domain, "listener", Vec::<usize>::new());
+    let all = Qos::default().keep_all();
+    let publisher = talker.node.publisher::<msg::String>("chatter", all).unwrap();
+    let keep = |heard: &mut Vec<usize>, sample: Sample<msg::String>| {
+        heard.push(sample.message.data.parse().unwrap())
+    };
+    let subscription = listener.event_loop.subscribe(&listener.node, "chatter", all, keep).unwrap();
+    talk("match", &mut talker, &mut listener, |_, _| publisher.matched() == 1 && subscription.matched() == 1);
+    // The listener does not look: what it has no room for stays with the publisher, which refuses more in the end.
+    let mut sent = 0;
+    let deadline = std::time::Instant::now() + Duration::from_secs(2);
+    while sent < SENT && std::time::Instant::now() < deadline {
+        match publisher.publish(&text(sent.to_string())) {
+            true => sent += 1,
+            false => talker.turn(),
+        }
+    }
+    assert!(sent > 10_000, "only {sent} samples found room");
+    talk("everything", &mut talker, &mut listener, |talker, listener| {
+        while sent < SENT && publisher.publish(&text(sent.to_string())) {
+            sent += 1;
+        }
+        talker.turn();
+        listener.state.len() == SENT
+    });
+    assert!(listener.state.iter().copied().eq(0..SENT), "out of order");
+    assert_eq!(subscription.counters().lost, 0);
 }

@@ -2,19 +2,20 @@
 
 use std::{
     fs,
-    net::{Ipv4Addr, SocketAddrV4, UdpSocket},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
     process::Command,
     time::Duration,
 };
 
-use rosless_graph::config::DiscoveryRange;
+use rosless_graph::config::{DiscoveryRange, Environment, IpVersions};
 use rustix::process::{Resource, getrlimit};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::Finding;
 
-/// RTPS's multicast group for discovery.
+/// RTPS's multicast groups for discovery.
 const GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 0, 1);
+const GROUP_V6: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0xffff, 0xefff, 1);
 
 /// The machine's IPv4 addresses, from the kernel's table of local routes.
 fn addresses() -> Vec<Ipv4Addr> {
@@ -37,24 +38,50 @@ fn local_addresses(trie: &str) -> Vec<Ipv4Addr> {
     found
 }
 
+/// The machine's IPv6 addresses that can be used, with the number of their interface.
+fn v6_addresses(if_inet6: &str) -> Vec<(Ipv6Addr, u32)> {
+    const TEMPORARY: u32 = 0x01;
+    const DEPRECATED: u32 = 0x20;
+    const TENTATIVE: u32 = 0x40;
+    let parse = |line: &str| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let number = |word: &str| u32::from_str_radix(word, 16).ok();
+        let address = Ipv6Addr::from(u128::from_str_radix(words.first()?, 16).ok()?);
+        let is_used = number(words.get(4)?)? & (TEMPORARY | DEPRECATED | TENTATIVE) == 0;
+        (is_used && !address.is_loopback()).then_some((address, number(words[1])?))
+    };
+    if_inet6.lines().filter_map(parse).collect()
+}
+
 /// Whether only this machine is talked to, which takes no multicast.
 fn stays_here(range: DiscoveryRange) -> bool {
     matches!(range, DiscoveryRange::Localhost | DiscoveryRange::Off)
 }
 
-/// The addresses other participants are met at.
-fn used_addresses(range: DiscoveryRange) -> Vec<Ipv4Addr> {
-    addresses().into_iter().filter(|address| stays_here(range) || !address.is_loopback()).collect()
+/// The addresses other participants are met at, with the number of the interface where that matters.
+fn used_addresses(environment: &Environment) -> Vec<(IpAddr, u32)> {
+    let here = stays_here(environment.discovery_range);
+    let wants = |versions: &[IpVersions]| versions.contains(&environment.ip_versions);
+    let v4 =
+        addresses().into_iter().filter(|ip| if ip.is_loopback() { here } else { !wants(&[IpVersions::V6]) });
+    let mut used: Vec<(IpAddr, u32)> = v4.map(|ip| (ip.into(), 0)).collect();
+    // Which interface an IPv4 address is of does not show here: with the default, IPv6 counts if there is no other.
+    let lonely = used.iter().all(|(ip, _)| ip.is_loopback());
+    if wants(&[IpVersions::V6, IpVersions::Both]) || (wants(&[IpVersions::Auto]) && lonely) {
+        let v6 = v6_addresses(&fs::read_to_string("/proc/net/if_inet6").unwrap_or_default());
+        used.extend(v6.into_iter().map(|(ip, index)| (ip.into(), index)));
+    }
+    used
 }
 
-pub(super) fn interfaces(range: DiscoveryRange) -> Vec<Finding> {
-    let used = used_addresses(range);
+pub(super) fn interfaces(environment: &Environment) -> Vec<Finding> {
+    let used = used_addresses(environment);
     if used.is_empty() {
         let remedy =
             "bring an interface up, or work on this machine only: ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST";
-        return vec![Finding::warn("interfaces", "no IPv4 address other machines could reach", remedy)];
+        return vec![Finding::warn("interfaces", "no address other machines could reach", remedy)];
     }
-    let list = used.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let list = used.iter().map(|(ip, _)| ip.to_string()).collect::<Vec<_>>().join(", ");
     vec![match used.len() {
         0..=3 => Finding::ok("interfaces", list),
         _ => Finding::warn(
@@ -66,35 +93,51 @@ pub(super) fn interfaces(range: DiscoveryRange) -> Vec<Finding> {
 }
 
 /// Sends to the group from each address and listens for it there.
-pub(super) fn multicast(range: DiscoveryRange) -> Vec<Finding> {
-    if stays_here(range) {
+pub(super) fn multicast(environment: &Environment) -> Vec<Finding> {
+    if stays_here(environment.discovery_range) {
         return vec![Finding::ok("multicast", "not needed: only this machine is talked to")];
     }
-    let check = |address: Ipv4Addr| match multicast_to_self(address) {
-        Ok(true) => Finding::ok("multicast", format!("{address} hears itself on {GROUP}")),
-        Ok(false) => Finding::fail(
-            "multicast",
-            format!("{address} does not hear what it sends to {GROUP}"),
-            "allow UDP multicast in the firewall, or name the peers: ROS_STATIC_PEERS=host1;host2",
-        ),
-        Err(error) => Finding::fail(
-            "multicast",
-            format!("{address} cannot use {GROUP}: {error}"),
-            "run `ip link set dev IF multicast on`, or name the peers: ROS_STATIC_PEERS=host1;host2",
-        ),
+    let check = |(address, index): (IpAddr, u32)| {
+        let group = if address.is_ipv4() { IpAddr::from(GROUP) } else { GROUP_V6.into() };
+        match multicast_to_self(address, index) {
+            Ok(true) => Finding::ok("multicast", format!("{address} hears itself on {group}")),
+            Ok(false) => Finding::fail(
+                "multicast",
+                format!("{address} does not hear what it sends to {group}"),
+                "allow UDP multicast in the firewall, or name the peers: ROS_STATIC_PEERS=host1;host2",
+            ),
+            Err(error) => Finding::fail(
+                "multicast",
+                format!("{address} cannot use {group}: {error}"),
+                "run `ip link set dev IF multicast on`, or name the peers: ROS_STATIC_PEERS=host1;host2",
+            ),
+        }
     };
-    used_addresses(range).into_iter().map(check).collect()
+    used_addresses(environment).into_iter().map(check).collect()
 }
 
-fn multicast_to_self(address: Ipv4Addr) -> std::io::Result<bool> {
-    let receiver = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-    receiver.join_multicast_v4(&GROUP, &address)?;
+fn multicast_to_self(address: IpAddr, index: u32) -> std::io::Result<bool> {
+    let sender =
+        Socket::new(Domain::for_address(SocketAddr::new(address, 0)), Type::DGRAM, Some(Protocol::UDP))?;
+    let (receiver, group): (_, IpAddr) = match address {
+        IpAddr::V4(address) => {
+            let receiver = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+            receiver.join_multicast_v4(&GROUP, &address)?;
+            sender.set_multicast_if_v4(&address)?;
+            sender.set_multicast_loop_v4(true)?;
+            (receiver, GROUP.into())
+        }
+        IpAddr::V6(_) => {
+            let receiver = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))?;
+            receiver.join_multicast_v6(&GROUP_V6, index)?;
+            sender.set_multicast_if_v6(index)?;
+            sender.set_multicast_loop_v6(true)?;
+            (receiver, GROUP_V6.into())
+        }
+    };
     receiver.set_read_timeout(Some(Duration::from_millis(300)))?;
-    let sender = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
-    sender.set_multicast_if_v4(&address)?;
-    sender.set_multicast_loop_v4(true)?;
     let probe: [u8; 16] = rand::random();
-    let target = SocketAddrV4::new(GROUP, receiver.local_addr()?.port());
+    let target = SocketAddr::new(group, receiver.local_addr()?.port());
     let mut buffer = [0; 64];
     // One datagram may get lost; three do not.
     for _ in 0..3 {
@@ -207,6 +250,15 @@ const ENOUGH_BUFFER: u64 = 2_000_000;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses_of_ipv6_that_can_be_used_are_read_with_their_interface() {
+        let table = "00000000000000000000000000000001 01 80 10 80       lo\n\
+                     fd000211000000000000000000000001 1f 40 00 80     eth0\n\
+                     fd000211000000000000000000000bad 1f 40 00 01     eth0\n\
+                     fe80000000000000a8bbccfffe0000ff 02 40 20 c0     eth1\nnonsense\n\n";
+        assert_eq!(v6_addresses(table), [("fd00:211::1".parse().unwrap(), 31)]);
+    }
 
     #[test]
     fn local_addresses_are_read_from_the_kernels_table() {

@@ -78,9 +78,8 @@ impl Doctor {
             findings.extend(new);
         };
         let domain = environment.settings.environment.domain_id;
-        let range = environment.settings.environment.discovery_range;
-        report(machine::interfaces(range));
-        report(machine::multicast(range));
+        report(machine::interfaces(&environment.settings.environment));
+        report(machine::multicast(&environment.settings.environment));
         report(machine::ports(domain));
         report(machine::clock());
         report(machine::limits());

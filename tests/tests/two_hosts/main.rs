@@ -1,4 +1,9 @@
-//! Our nodes on two hosts: over a good network, a lossy one, one without multicast, and one that goes away for a while.
+//! Our nodes on two hosts: over a good network, a lossy one, one without multicast, and one that goes away for a while
+//! or changes.
+
+mod changing;
+mod ipv6;
+mod strangers;
 
 use std::{process::Command, time::Duration};
 
