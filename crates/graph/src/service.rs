@@ -6,10 +6,10 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     io,
     marker::PhantomData,
-    rc::Rc,
+    rc::{Rc, Weak},
     time::Duration,
 };
 
@@ -33,6 +33,9 @@ use crate::{
 const BURST: u32 = 1000;
 /// How long a reply waits for its asker's reader to be discovered.
 const REPLY_PATIENCE: Duration = Duration::from_secs(5);
+/// Replies of one service that may wait, and the bytes they may have together: a request costs its sender nothing.
+const MAX_WAITING: usize = 1000;
+const MAX_WAITING_BYTES: usize = 4 << 20;
 /// RTPS's SEQUENCENUMBER_UNKNOWN: a Fast DDS client tells only its reader, the number is that of the sample itself.
 const UNKNOWN_SEQUENCE: i64 = (u32::MAX as i64) << 32;
 
@@ -154,16 +157,53 @@ impl Asker {
 #[derive(Debug)]
 struct WaitingReply {
     asker: Asker,
+    /// The participant whose request it answers, whatever reader that named.
+    from: GidPrefix,
     payload: Vec<u8>,
     until: Duration,
 }
 
-#[derive(Debug)]
+/// Replies whose asker's reader is not known yet, by participant and oldest first.
+#[derive(Debug, Default)]
+struct Waiting {
+    replies: BTreeMap<GidPrefix, VecDeque<WaitingReply>>,
+    count: usize,
+    bytes: usize,
+}
+
+impl Waiting {
+    /// Keeps `reply`; returns how many others had to go. The participant with the most replies loses, so that one that
+    /// floods costs nobody else an answer.
+    fn push(&mut self, reply: WaitingReply) -> u64 {
+        self.count += 1;
+        self.bytes += reply.payload.len();
+        self.replies.entry(reply.from).or_default().push_back(reply);
+        let mut dropped = 0;
+        while self.count > MAX_WAITING || self.bytes > MAX_WAITING_BYTES {
+            let Some(most) = self.replies.values_mut().max_by_key(|replies| replies.len()) else { break };
+            let Some(oldest) = most.pop_front() else { break };
+            self.count -= 1;
+            self.bytes -= oldest.payload.len();
+            dropped += 1;
+            self.replies.retain(|_, replies| !replies.is_empty());
+        }
+        dropped
+    }
+
+    fn next_deadline(&self) -> Option<Duration> {
+        self.replies.values().filter_map(|replies| Some(replies.front()?.until)).min()
+    }
+}
+
 struct Replies {
     writer: RawWriter,
     node: Node,
     name: String,
-    waiting: RefCell<Vec<WaitingReply>>,
+    waiting: RefCell<Waiting>,
+    /// Has [`retry`](Self::retry) called after a time, on the event loop.
+    retry_after: Box<dyn Fn(Duration)>,
+    retry_is_due: Cell<bool>,
+    unanswered: Cell<u64>,
     complaint: RateLimit,
 }
 
@@ -171,28 +211,52 @@ impl Replies {
     fn send(&self, reply: WaitingReply) {
         let readers = reply.asker.readers(&self.writer.gid, &self.node.context().graph());
         if readers.is_empty() {
-            self.waiting.borrow_mut().push(reply);
-            return;
+            let dropped = self.waiting.borrow_mut().push(reply);
+            self.gave_up(dropped, &"too many askers have no reader for their answer");
+            return self.schedule_retry();
         }
         let (payload, related) = reply.asker.reply(&reply.payload);
         for reader in readers {
             let written = self.writer.write(payload.clone(), Addressing { only: Some(reader), related });
-            if written.is_none() && self.complaint.may_speak() {
-                log::warn!(target: self.node.logger(), "{}: a reply was dropped: {reader} does not read", self.name);
+            if written.is_none() {
+                self.gave_up(1, &format_args!("{reader} does not read"));
             }
+        }
+    }
+
+    fn gave_up(&self, count: u64, reason: &dyn std::fmt::Display) {
+        self.unanswered.set(self.unanswered.get() + count);
+        if count > 0 && self.complaint.may_speak() {
+            let (name, total) = (&self.name, self.unanswered.get());
+            log::warn!(target: self.node.logger(), "{name}: a reply was dropped: {reason} ({total} such replies so far)");
+        }
+    }
+
+    fn schedule_retry(&self) {
+        let deadline = self.waiting.borrow().next_deadline();
+        if let Some(deadline) = deadline.filter(|_| !self.retry_is_due.replace(true)) {
+            (self.retry_after)(deadline.saturating_sub(monotonic()));
         }
     }
 
     /// Sends what waited for a reader that is known now, and gives up on what waited too long.
     fn retry(&self) {
         let now = monotonic();
-        for reply in self.waiting.take() {
+        let mut late = 0;
+        for reply in self.waiting.take().replies.into_values().flatten() {
             if reply.until > now {
                 self.send(reply);
-            } else if self.complaint.may_speak() {
-                log::warn!(target: self.node.logger(), "{}: an asker left before it was answered", self.name);
+            } else {
+                late += 1;
             }
         }
+        self.gave_up(late, &"an asker left before it was answered, or never had a reader");
+    }
+}
+
+impl std::fmt::Debug for Replies {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Replies").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -200,6 +264,7 @@ impl Replies {
 #[must_use = "a request without a reply leaves the asker waiting"]
 pub struct Responder<T: Service> {
     asker: Asker,
+    from: GidPrefix,
     replies: Rc<Replies>,
     service: PhantomData<fn(T)>,
 }
@@ -212,23 +277,20 @@ impl<T: Service> std::fmt::Debug for Responder<T> {
 
 impl<T: Service> Responder<T> {
     pub fn reply(self, response: &T::Response) {
-        let payload = cdr::to_payload(response);
-        self.replies.send(WaitingReply { asker: self.asker, payload, until: monotonic() + REPLY_PATIENCE });
+        let (asker, from, payload) = (self.asker, self.from, cdr::to_payload(response));
+        self.replies.send(WaitingReply { asker, from, payload, until: monotonic() + REPLY_PATIENCE });
     }
 
     /// The participant that asked.
     pub fn asker(&self) -> GidPrefix {
-        match self.asker {
-            Asker::Cyclone { writer: gid, .. }
-            | Asker::Fast { reader: gid, .. }
-            | Asker::Anonymous { writer: gid, .. } => gid.prefix(),
-        }
+        self.from
     }
 }
 
 /// A service on an event loop. Dropping this handle changes nothing; [`close`](Self::close) ends the service.
 pub struct Server<S> {
     inbox: Rc<Inbox>,
+    replies: Rc<Replies>,
     handle: Handle<S>,
     token: usize,
 }
@@ -246,7 +308,7 @@ impl<S: 'static> Server<S> {
     }
 
     pub fn counters(&self) -> Counters {
-        self.inbox.counters()
+        Counters { unanswered: self.replies.unanswered.get(), ..self.inbox.counters() }
     }
 
     /// Ends the service; peers see it vanish. Replies still owed can be given.
@@ -610,12 +672,29 @@ impl<S: 'static> Handle<S> {
         // The writer first: a client that sees our reader may ask at once.
         let writer = RawWriter::new(node, reply)?;
         let inbox = Rc::new(Inbox::new(node, request, false)?);
-        let replies = Rc::new(Replies {
-            writer,
-            node: node.clone(),
-            name: inbox.name.clone(),
-            waiting: RefCell::default(),
-            complaint: RateLimit::default(),
+        let handle = self.clone();
+        let replies = Rc::new_cyclic(|this: &Weak<Replies>| {
+            let this = this.clone();
+            let retry_after = move |delay| {
+                let this = this.clone();
+                handle.once(delay, move |_| {
+                    if let Some(replies) = this.upgrade() {
+                        replies.retry_is_due.set(false);
+                        replies.retry();
+                        replies.schedule_retry();
+                    }
+                });
+            };
+            Replies {
+                writer,
+                node: node.clone(),
+                name: inbox.name.clone(),
+                waiting: RefCell::default(),
+                retry_after: Box::new(retry_after),
+                retry_is_due: Cell::new(false),
+                unanswered: Cell::new(0),
+                complaint: RateLimit::default(),
+            }
         });
         let callback = move |app: &mut S, sample: RawSample, parts: &ServerParts<'_>| {
             let (publisher, order) = (sample.info.publisher, sample.order);
@@ -626,15 +705,19 @@ impl<S: 'static> Handle<S> {
                 Ok(request) => {
                     parts.inbox.delivered();
                     let replies = parts.replies.clone();
-                    callback(app, request, Responder { asker, replies, service: PhantomData });
+                    let from = publisher.prefix();
+                    callback(app, request, Responder { asker, from, replies, service: PhantomData });
                 }
                 Err(error) => parts.inbox.undecodable(Some(publisher), &error),
             }
         };
-        let source =
-            Rc::new(ServerSource { inbox: inbox.clone(), replies, callback: RefCell::new(callback) });
+        let source = Rc::new(ServerSource {
+            inbox: inbox.clone(),
+            replies: replies.clone(),
+            callback: RefCell::new(callback),
+        });
         let token = self.core()?.add_source(&mut inbox.reader.borrow_mut().dds, |_| source)?;
-        Ok(Server { inbox, handle: self.clone(), token })
+        Ok(Server { inbox, replies, handle: self.clone(), token })
     }
 
     /// A client of `service`.
@@ -754,6 +837,25 @@ mod tests {
             CycloneHeader::split(&Bytes::from(header.join(b"\0\x01\0\0body")).slice(4..), ByteOrder::Little),
             Some((header, rest))
         );
+    }
+
+    #[test]
+    fn who_floods_loses_its_own_replies_and_nobody_elses() {
+        let mut waiting = Waiting::default();
+        let reply = |from: u8, length: usize| WaitingReply {
+            asker: Asker::Anonymous { writer: gid("01120000000000000000000000000103"), sequence: 1 },
+            from: GidPrefix([from; 12]),
+            payload: vec![0; length],
+            until: Duration::from_secs(u64::from(from)),
+        };
+        assert_eq!(waiting.push(reply(1, 100)), 0);
+        let dropped: u64 = (0..150_000).map(|_| waiting.push(reply(2, 100))).sum();
+        assert_eq!((waiting.count, dropped), (MAX_WAITING, 150_001 - MAX_WAITING as u64));
+        assert_eq!(waiting.replies[&GidPrefix([1; 12])].len(), 1);
+        assert_eq!(waiting.next_deadline(), Some(Duration::from_secs(1)));
+        (0..100).for_each(|_| drop(waiting.push(reply(2, 1 << 20))));
+        assert!(waiting.bytes <= MAX_WAITING_BYTES, "{}", waiting.bytes);
+        assert_eq!(waiting.replies[&GidPrefix([1; 12])].len(), 1);
     }
 
     fn endpoint(gid: Gid, tag: Option<&str>) -> crate::graph::Endpoint {

@@ -1,6 +1,6 @@
-//! Calling and serving, ours to ours.
+//! Calling and serving, ours to ours, and askers who never listen.
 
-use std::time::Duration;
+use std::{convert::Infallible, time::Duration};
 
 use crate::side::{Side, talk};
 use rosless_graph::{CallError, Qos, Responder};
@@ -8,6 +8,13 @@ use rosless_tests::DomainLease;
 use rosless_wire::{
     Message as _, cdr,
     example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse},
+};
+
+use rustdds::{
+    DomainParticipantBuilder, QosPolicyBuilder, RepresentationIdentifier, TopicKind,
+    bytes::Bytes,
+    no_key::{DataWriter, SerializerAdapter},
+    policy,
 };
 
 type Answers = Vec<Result<i64, CallError>>;
@@ -130,4 +137,54 @@ fn a_raw_client_calls_with_payloads() {
     talk("the answer", &mut caller, &mut server, |caller, _| !caller.state.is_empty());
     let response: AddTwoIntsResponse = cdr::from_payload(caller.state[0].as_ref().unwrap()).unwrap();
     assert_eq!(response.sum, 42);
+}
+
+struct Verbatim;
+
+impl SerializerAdapter<Bytes> for Verbatim {
+    type Error = Infallible;
+
+    fn output_encoding() -> RepresentationIdentifier {
+        RepresentationIdentifier::CDR_LE
+    }
+
+    fn to_bytes(body: &Bytes) -> Result<Bytes, Infallible> {
+        Ok(body.clone())
+    }
+}
+
+#[test]
+fn replies_to_askers_without_a_reader_are_bounded_counted_and_forgotten() {
+    let domain = DomainLease::acquire();
+    let mut server = Side::new(&domain, "server", 0u64);
+    let service = server
+        .event_loop
+        .serve::<AddTwoInts>(&server.node, "add", |served, request, responder| {
+            *served += 1;
+            responder.reply(&AddTwoIntsResponse { sum: request.a + request.b });
+        })
+        .unwrap();
+    // A client's request writer alone: nobody reads the replies.
+    let attacker = DomainParticipantBuilder::new(domain.id()).with_this_host_and([]).build().unwrap();
+    let qos = QosPolicyBuilder::new()
+        .reliability(policy::Reliability::Reliable { max_blocking_time: rustdds::Duration::from_millis(100) })
+        .history(policy::History::KeepLast { depth: 1000 })
+        .build();
+    let dds_type = "example_interfaces::srv::dds_::AddTwoInts_Request_".to_owned();
+    let topic = attacker.create_topic("rq/addRequest".into(), dds_type, &qos, TopicKind::NoKey).unwrap();
+    let publisher = attacker.create_publisher(&qos).unwrap();
+    let writer: DataWriter<Bytes, Verbatim> =
+        publisher.create_datawriter_no_key(&topic, Some(qos)).unwrap();
+    let request = Bytes::from_static(&[0; 16]);
+    let flooded = server.event_loop.run_until(&mut server.state, LONG, |served| {
+        (0..100).for_each(|_| writer.write(request.clone(), None).unwrap());
+        *served >= 5000
+    });
+    assert!(flooded.unwrap(), "{} requests arrived", server.state);
+    let waiting = server.state - service.counters().unanswered;
+    assert!(waiting <= 1000, "{waiting} replies are kept");
+    drop(writer);
+    let forgotten =
+        server.event_loop.run_until(&mut server.state, LONG, |served| service.counters().unanswered == *served);
+    assert!(forgotten.unwrap(), "{:?} of {}", service.counters(), server.state);
 }
