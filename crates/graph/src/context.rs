@@ -21,6 +21,7 @@ use signal_hook_mio::v1_0::Signals;
 use crate::{
     Error, Gid, GidPrefix, Node, Qos, Result,
     config::{DiscoveryRange, Settings},
+    crash,
     discovery_info::{self, GidSize, NodeEntities, ParticipantEntities},
     graph::{Endpoint, EndpointKind, Graph, UserData},
     logging, monotonic,
@@ -34,7 +35,8 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct ContextOptions {
     pub settings: Settings,
-    /// Stop the event loop on SIGINT and SIGTERM; a second signal ends the process at once.
+    /// The process is ours: SIGINT and SIGTERM stop the event loop, a second signal ends the process at once, and so does
+    /// a panic in any thread, with code [`CRASHED`](crate::CRASHED). Without it only a panic in a thread of RustDDS does.
     pub handle_signals: bool,
     /// Give every node the services for parameters and type descriptions. Short-lived tools do without.
     pub node_services: bool,
@@ -126,9 +128,11 @@ impl Context {
     /// When static peers cannot be resolved, or when sockets cannot be opened.
     pub fn new(options: impl Into<ContextOptions>) -> Result<Self> {
         let ContextOptions { settings, handle_signals, node_services } = options.into();
+        crash::end_on_panic(handle_signals);
         logging::install(&settings.arguments).map_err(|error| Error::Usage(error.to_string()))?;
         logging::dds_is_joining();
-        raise_file_limit();
+        check_descriptors(raise_file_limit())?;
+        check_memory()?;
         let signals = handle_signals.then(take_over_signals).transpose()?;
         let dds = join(&settings)?;
         let spec = TopicSpec {
@@ -481,6 +485,11 @@ const EVENT_QUEUE_DANGER: usize = 2000;
 /// More participants than this are not expected back.
 const MAX_SILENT: usize = 1000;
 const FAREWELL: Duration = Duration::from_millis(50);
+/// Sockets, polls and wakers of a participant and an event loop, with some to spare for further interfaces.
+const DESCRIPTORS_TO_JOIN: u64 = 24;
+/// Stacks, buffers and caches of a node that has something to do. Rust aborts where an allocation fails, so it is asked
+/// before.
+const MEMORY_TO_JOIN: u64 = 32 << 20;
 /// RustDDS keeps what was taken, too, up to this many samples of all participants together; they are up to some kB each.
 const INFO_DEPTH: u32 = 500;
 /// How many participants per static peer are looked for; Cyclone and Fast DDS number them from 0 too.
@@ -539,8 +548,8 @@ fn take_over_signals() -> Result<Signals> {
     Signals::new([SIGINT, SIGTERM]).map_err(Error::io("cannot handle signals"))
 }
 
-/// Every reader costs four descriptors and every writer two: 1024 would end at some 30 nodes.
-fn raise_file_limit() {
+/// Every subscription, server and client costs two descriptors: 1024 would end at some 70 nodes.
+fn raise_file_limit() -> Option<u64> {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current < limit.maximum || limit.maximum.is_none() {
@@ -549,4 +558,35 @@ fn raise_file_limit() {
             log::debug!("the limit for open files stays as it is: {error}");
         }
     }
+    getrlimit(Resource::Nofile).current
+}
+
+/// RustDDS does not take it well when descriptors run out on the way in.
+fn check_descriptors(limit: Option<u64>) -> Result<()> {
+    let (Some(limit), Ok(open)) = (limit, std::fs::read_dir("/proc/self/fd")) else { return Ok(()) };
+    let left = limit.saturating_sub(open.count() as u64);
+    if left >= DESCRIPTORS_TO_JOIN {
+        return Ok(());
+    }
+    let reason =
+        format!("Too many open files: {left} of {limit} are left, and this takes {DESCRIPTORS_TO_JOIN}");
+    Err(Error::Dds { what: "join the DDS domain".to_owned(), reason })
+}
+
+fn check_memory() -> Result<()> {
+    use rustix::process::{Resource, getrlimit};
+    let pages = |statm: String| statm.split(' ').next().and_then(|pages| pages.parse::<u64>().ok());
+    let taken = std::fs::read_to_string("/proc/self/statm").ok().and_then(pages);
+    let (Some(limit), Some(pages)) = (getrlimit(Resource::As).current, taken) else { return Ok(()) };
+    let left = limit.saturating_sub(pages * rustix::param::page_size() as u64);
+    if left >= MEMORY_TO_JOIN {
+        return Ok(());
+    }
+    let reason = format!(
+        "{} MiB of address space are left, and this takes {} MiB; raise the limit with `ulimit -v`, or LimitAS= under \
+         systemd",
+        left >> 20,
+        MEMORY_TO_JOIN >> 20
+    );
+    Err(Error::Dds { what: "join the DDS domain".to_owned(), reason })
 }

@@ -40,8 +40,10 @@ impl<S: 'static> Handle<S> {
                 let Some(node) = inner.upgrade().map(Node::from_inner) else { continue };
                 if context.0.node_services
                     && let Err(error) = handle.serve_node(&node)
+                    && let Ok(core) = handle.core()
                 {
-                    log::error!(target: node.logger(), "cannot offer the services of a node: {error}");
+                    // Half a node would be taken for a whole one.
+                    core.fail(error);
                 }
                 tended.push(Tended { node: inner, clock: None });
             }

@@ -173,8 +173,7 @@ fn replies_to_askers_without_a_reader_are_bounded_counted_and_forgotten() {
     let dds_type = "example_interfaces::srv::dds_::AddTwoInts_Request_".to_owned();
     let topic = attacker.create_topic("rq/addRequest".into(), dds_type, &qos, TopicKind::NoKey).unwrap();
     let publisher = attacker.create_publisher(&qos).unwrap();
-    let writer: DataWriter<Bytes, Verbatim> =
-        publisher.create_datawriter_no_key(&topic, Some(qos)).unwrap();
+    let writer: DataWriter<Bytes, Verbatim> = publisher.create_datawriter_no_key(&topic, Some(qos)).unwrap();
     let request = Bytes::from_static(&[0; 16]);
     let flooded = server.event_loop.run_until(&mut server.state, LONG, |served| {
         (0..100).for_each(|_| writer.write(request.clone(), None).unwrap());
@@ -184,7 +183,8 @@ fn replies_to_askers_without_a_reader_are_bounded_counted_and_forgotten() {
     let waiting = server.state - service.counters().unanswered;
     assert!(waiting <= 1000, "{waiting} replies are kept");
     drop(writer);
-    let forgotten =
-        server.event_loop.run_until(&mut server.state, LONG, |served| service.counters().unanswered == *served);
+    let forgotten = server
+        .event_loop
+        .run_until(&mut server.state, LONG, |served| service.counters().unanswered == *served);
     assert!(forgotten.unwrap(), "{:?} of {}", service.counters(), server.state);
 }
