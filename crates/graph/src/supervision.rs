@@ -19,7 +19,7 @@ const LONGEST_TURN: Duration = Duration::from_secs(12);
 
 /// A daemon's way to its supervisor.
 #[derive(Debug)]
-pub(crate) struct Supervisor {
+pub struct Supervisor {
     socket: UnixDatagram,
     /// How long the supervisor bears silence.
     watchdog: Option<Duration>,
@@ -27,7 +27,7 @@ pub(crate) struct Supervisor {
 
 impl Supervisor {
     /// The one that the environment names, if it can be reached.
-    pub(crate) fn find() -> Option<Self> {
+    pub fn find() -> Option<Self> {
         let variable = |name: &str| env::var(name).ok();
         match Self::parse(variable, std::process::id())? {
             Ok(supervisor) => Some(supervisor),
@@ -56,7 +56,12 @@ impl Supervisor {
         Some(connect())
     }
 
-    fn say(&self, word: Word) {
+    /// Something must be said at least this often, where the supervisor asks for it.
+    pub fn watchdog(&self) -> Option<Duration> {
+        self.watchdog
+    }
+
+    pub fn say(&self, word: Word) {
         if let Err(error) = self.socket.send(word.to_string().as_bytes()) {
             log::debug!("the supervisor did not hear {word}: {error}");
         }

@@ -8,7 +8,7 @@ mod params_file;
 
 pub use args::{RemapKind, RemapRule, RosArguments};
 pub use environment::{DiscoveryRange, Distro, Environment};
-pub use params_file::{ParameterOverrides, parse_value};
+pub use params_file::{ParameterOverrides, guess_value, parse_value};
 
 /// Something the user asked for cannot be done: one line that says what was wrong and what is expected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
