@@ -22,7 +22,7 @@ use crate::{
     Error, Gid, GidPrefix, Node, Qos, Result,
     config::{DiscoveryRange, Settings},
     crash,
-    discovery_info::{self, GidSize, NodeEntities, ParticipantEntities},
+    discovery_info::{self, GidSize, NodeEntities, ParticipantEntities, SpokenSizes},
     graph::{Endpoint, EndpointKind, Graph, UserData},
     logging, monotonic,
     names::NodeIdentity,
@@ -86,6 +86,7 @@ pub(crate) struct ContextInner {
     /// Participants that fell silent for longer than their lease and may come back.
     silent: RefCell<BTreeSet<GidPrefix>>,
     nodes_changed: Cell<bool>,
+    spoken_sizes: RefCell<SpokenSizes>,
     /// Nodes that have no services of their own yet.
     pub(crate) new_nodes: RefCell<Vec<Weak<NodeInner>>>,
     /// Nodes came, went or changed their clock since the event loop looked last.
@@ -156,6 +157,7 @@ impl Context {
             complaints: RefCell::default(),
             silent: RefCell::default(),
             nodes_changed: Cell::new(true),
+            spoken_sizes: RefCell::default(),
             new_nodes: RefCell::default(),
             nodes_want_attention: Cell::new(false),
             signals: RefCell::new(signals),
@@ -265,14 +267,30 @@ impl ContextInner {
             participant: self.gid,
             nodes: self.nodes.borrow().values().cloned().collect(),
         };
-        let size = match self.settings.environment.distro.gid_len() {
-            24 => GidSize::Bytes24,
-            _ => GidSize::Bytes16,
-        };
-        if self.info_writer.write(discovery_info::encode(&entities, size), Addressing::default()).is_none() {
+        let payload = discovery_info::encode(&entities, self.gid_size());
+        if self.info_writer.write(payload, Addressing::default()).is_none() {
             self.nodes_changed.set(true);
         }
         self.change_graph(|graph| graph.set_entities(&self.gid, entities));
+    }
+
+    fn gid_size(&self) -> GidSize {
+        match self.settings.environment.distro {
+            Some(distro) if distro.gid_len() == 24 => GidSize::Bytes24,
+            Some(_) => GidSize::Bytes16,
+            None => self.spoken_sizes.borrow().wanted(),
+        }
+    }
+
+    /// Says everything again where the peers turn out to expect another size of gid.
+    fn learn_gid_size(&self, news: impl FnOnce(&mut SpokenSizes)) {
+        let before = self.gid_size();
+        news(&mut self.spoken_sizes.borrow_mut());
+        let now = self.gid_size();
+        if now != before {
+            log::info!("the peers write gids of {now:?}; our nodes are announced likewise");
+            self.nodes_changed.set(true);
+        }
     }
 
     pub(crate) fn take_discovery_info(&self, reader: &RawReader) {
@@ -280,8 +298,9 @@ impl ContextInner {
         loop {
             match reader.take() {
                 Ok(None) => return,
-                Ok(Some(sample)) => match discovery_info::decode(&sample.payload()) {
-                    Some(entities) => {
+                Ok(Some(sample)) => match discovery_info::decode_with_size(&sample.payload()) {
+                    Some((entities, size)) => {
+                        self.learn_gid_size(|sizes| sizes.heard(&sample.info.publisher, size));
                         self.change_graph(|graph| graph.set_entities(&sample.info.publisher, entities));
                     }
                     None => log::warn!(
@@ -332,6 +351,7 @@ impl ContextInner {
                     reader.dds.discard_from_participant(id);
                 }
                 self.complaints.borrow_mut().retain(|(_, remote)| remote.prefix() != GidPrefix(prefix));
+                self.learn_gid_size(|sizes| sizes.left(GidPrefix(prefix)));
                 self.change_graph(|graph| graph.remove_participant(GidPrefix(prefix)));
             }
             Event::RemoteReaderMatched { local_writer: local, remote_reader: remote }

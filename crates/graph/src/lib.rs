@@ -40,6 +40,7 @@
 //! | subscribe | [`Handle::subscribe`]; undecoded for tools: [`Handle::subscribe_raw`] |
 //! | serve, also answering later | [`Handle::serve`] with a [`Responder`] that may be kept |
 //! | call | [`Handle::client`], then [`Client::call`] with a timeout; undecoded for tools: [`Handle::raw_client`] |
+//! | tell of calls (`ros2 service echo`) | [`Server::configure_introspection`], [`Client::configure_introspection`] |
 //! | timers | [`Handle::timer`], [`Handle::once`] |
 //! | drive an engine | [`Handle::engine_deadline`] on the [`monotonic`] clock, outputs drained in [`Handle::after_batch`] |
 //! | who is there | [`Context::graph`], [`Handle::on_graph_change`], [`Publisher::matched`], [`Client::is_ready`] |
@@ -85,6 +86,7 @@ mod error;
 mod event_loop;
 mod gid;
 pub mod graph;
+mod introspection;
 pub mod lifecycle;
 mod logging;
 pub mod names;
@@ -105,6 +107,7 @@ pub use error::{Error, Result};
 pub use event_loop::{EventLoop, Handle, Timer, monotonic};
 pub use gid::{Gid, GidPrefix, Vendor};
 pub use graph::Graph;
+pub use introspection::Introspection;
 pub use node::Node;
 pub use publisher::{Publisher, RawPublisher};
 pub use qos::Qos;

@@ -80,9 +80,10 @@ impl<S: 'static> Handle<S> {
         if node.parameter(START_TYPE_DESCRIPTION_SERVICE) == Ok(true) {
             // Made when somebody asks: most nodes never are.
             let registry = Rc::new(OnceCell::new());
-            let server = self.serve::<GetTypeDescription>(
+            let server = self.serve_with::<GetTypeDescription>(
                 node,
                 "~/get_type_description",
+                Qos::services(),
                 move |_, request, responder| {
                     responder.reply(&describe(registry.get_or_init(Registry::embedded), &request));
                 },

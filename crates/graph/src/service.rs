@@ -8,7 +8,6 @@ use std::{
     cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet, VecDeque},
     io,
-    marker::PhantomData,
     rc::{Rc, Weak},
     time::Duration,
 };
@@ -25,6 +24,8 @@ use crate::{
     Counters, Error, Gid, GidPrefix, Graph, Node, Qos, Result, SampleInfo, Vendor,
     counters::RateLimit,
     event_loop::{Handle, Source, Timer, monotonic},
+    introspection::{self, CallId, Introspect, Introspection, Introspector, Step},
+    parameters::ParameterValue,
     raw::{Addressing, RawSample, RawWriter, TopicSpec},
     subscription::Inbox,
 };
@@ -140,6 +141,20 @@ impl Asker {
                 let (prefix, asked) = (writer.prefix(), tag(writer));
                 let neighbours = graph.matched(reply_writer).filter(|reader| reader.prefix() == prefix);
                 neighbours.filter(|reader| asked.is_none() || tag(reader) == asked).copied().collect()
+            }
+        }
+    }
+
+    /// The call as its client knows it.
+    fn call(&self) -> CallId {
+        let mut client = [0; 16];
+        match self {
+            Self::Cyclone { header, .. } => {
+                client[..8].copy_from_slice(&header.client.to_le_bytes());
+                CallId { client, sequence: header.sequence }
+            }
+            Self::Fast { reader: gid, sequence } | Self::Anonymous { writer: gid, sequence } => {
+                CallId { client: gid.0, sequence: *sequence }
             }
         }
     }
@@ -266,7 +281,7 @@ pub struct Responder<T: Service> {
     asker: Asker,
     from: GidPrefix,
     replies: Rc<Replies>,
-    service: PhantomData<fn(T)>,
+    introspector: Rc<Introspector<T>>,
 }
 
 impl<T: Service> std::fmt::Debug for Responder<T> {
@@ -278,6 +293,7 @@ impl<T: Service> std::fmt::Debug for Responder<T> {
 impl<T: Service> Responder<T> {
     pub fn reply(self, response: &T::Response) {
         let (asker, from, payload) = (self.asker, self.from, cdr::to_payload(response));
+        self.introspector.tell(Step::ResponseSent(response), asker.call());
         self.replies.send(WaitingReply { asker, from, payload, until: monotonic() + REPLY_PATIENCE });
     }
 
@@ -291,6 +307,7 @@ impl<T: Service> Responder<T> {
 pub struct Server<S> {
     inbox: Rc<Inbox>,
     replies: Rc<Replies>,
+    introspector: Rc<dyn Introspect>,
     handle: Handle<S>,
     token: usize,
 }
@@ -309,6 +326,11 @@ impl<S: 'static> Server<S> {
 
     pub fn counters(&self) -> Counters {
         Counters { unanswered: self.replies.unanswered.get(), ..self.inbox.counters() }
+    }
+
+    /// Publishes the requests that come in and the responses that go out on `<service>/_service_event`, or no longer.
+    pub fn configure_introspection(&self, state: Introspection) -> Result<()> {
+        self.introspector.configure(state)
     }
 
     /// Ends the service; peers see it vanish. Replies still owed can be given.
@@ -384,18 +406,18 @@ struct ClientInner<S> {
 }
 
 /// Calls one service. Cheap to clone.
-pub struct Client<T, S> {
+pub struct Client<T: Service, S> {
     raw: RawClient<S>,
-    service: PhantomData<fn(T)>,
+    introspector: Rc<Introspector<T>>,
 }
 
-impl<T, S> Clone for Client<T, S> {
+impl<T: Service, S> Clone for Client<T, S> {
     fn clone(&self) -> Self {
-        Self { raw: self.raw.clone(), service: PhantomData }
+        Self { raw: self.raw.clone(), introspector: self.introspector.clone() }
     }
 }
 
-impl<T, S> std::fmt::Debug for Client<T, S> {
+impl<T: Service, S> std::fmt::Debug for Client<T, S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Client").field(&self.raw.0.inbox).finish()
     }
@@ -421,18 +443,27 @@ impl<T: Service + 'static, S: 'static> Client<T, S> {
         callback: impl FnOnce(&mut S, Result<T::Response, CallError>) + 'static,
     ) {
         let inbox = self.raw.0.inbox.clone();
+        let introspector = self.introspector.clone();
+        let call = CallId { client: inbox.gid.0, sequence: self.raw.0.next_call.get() as i64 };
+        introspector.tell(Step::RequestSent(request), call);
         self.raw.send(cdr::to_payload(request), timeout, move |app, reply| {
-            let response = reply.and_then(|reply| {
+            let response: Result<T::Response, _> = reply.and_then(|reply| {
                 cdr::from_body(&reply.body, reply.order).map_err(|error| {
                     inbox.undecodable(Some(reply.info.publisher), &error);
                     CallError::Undecodable { service: inbox.name.clone(), reason: error.to_string() }
                 })
             });
-            if response.is_ok() {
+            if let Ok(response) = &response {
                 inbox.delivered();
+                introspector.tell(Step::ResponseReceived(response), call);
             }
             callback(app, response);
         });
+    }
+
+    /// Publishes the requests that go out and the responses that come in on `<service>/_service_event`, or no longer.
+    pub fn configure_introspection(&self, state: Introspection) -> Result<()> {
+        self.introspector.configure(state)
     }
 
     /// Calls that wait for their response.
@@ -649,6 +680,19 @@ impl<S: 'static> Source<S> for ClientSource<S> {
     }
 }
 
+impl Node {
+    /// What the parameters given from outside say about introspection.
+    fn introspection(&self) -> Result<Introspection> {
+        let given = self.context().settings().arguments.parameters.for_node(&self.full_name());
+        match given.get(introspection::PARAMETER) {
+            // `off` is a boolean to YAML.
+            None | Some(ParameterValue::Bool(false)) => Ok(Introspection::Off),
+            Some(ParameterValue::String(text)) => text.parse().map_err(Error::name),
+            Some(other) => Err(Error::name(format!("{}: {other:?} is no text", introspection::PARAMETER))),
+        }
+    }
+}
+
 impl<S: 'static> Handle<S> {
     /// Serves `service`. The callback gets each request and the way back to its asker.
     pub fn serve<T: Service + 'static>(
@@ -657,7 +701,9 @@ impl<S: 'static> Handle<S> {
         service: &str,
         callback: impl FnMut(&mut S, T::Request, Responder<T>) + 'static,
     ) -> Result<Server<S>> {
-        self.serve_with::<T>(node, service, Qos::services(), callback)
+        let server = self.serve_with::<T>(node, service, Qos::services(), callback)?;
+        server.configure_introspection(node.introspection()?)?;
+        Ok(server)
     }
 
     /// Serves `service` with another quality of service than usual.
@@ -696,6 +742,8 @@ impl<S: 'static> Handle<S> {
                 complaint: RateLimit::default(),
             }
         });
+        let introspector = Rc::new(Introspector::<T>::new(&node.unowned(), &inbox.name));
+        let calls = introspector.clone();
         let callback = move |app: &mut S, sample: RawSample, parts: &ServerParts<'_>| {
             let (publisher, order) = (sample.info.publisher, sample.order);
             let Some((asker, body)) = Asker::of(sample) else {
@@ -704,9 +752,10 @@ impl<S: 'static> Handle<S> {
             match cdr::from_body::<T::Request>(&body, order) {
                 Ok(request) => {
                     parts.inbox.delivered();
-                    let replies = parts.replies.clone();
+                    let (replies, introspector) = (parts.replies.clone(), calls.clone());
+                    introspector.tell(Step::RequestReceived(&request), asker.call());
                     let from = publisher.prefix();
-                    callback(app, request, Responder { asker, from, replies, service: PhantomData });
+                    callback(app, request, Responder { asker, from, replies, introspector });
                 }
                 Err(error) => parts.inbox.undecodable(Some(publisher), &error),
             }
@@ -717,7 +766,7 @@ impl<S: 'static> Handle<S> {
             callback: RefCell::new(callback),
         });
         let token = self.core()?.add_source(&mut inbox.reader.borrow_mut().dds, |_| source)?;
-        Ok(Server { inbox, replies, handle: self.clone(), token })
+        Ok(Server { inbox, replies, introspector, handle: self.clone(), token })
     }
 
     /// A client of `service`.
@@ -733,7 +782,8 @@ impl<S: 'static> Handle<S> {
         qos: Qos,
     ) -> Result<Client<T, S>> {
         let raw = self.raw_client(node, service, type_of::<T::Request>(), type_of::<T::Response>(), qos)?;
-        Ok(Client { raw, service: PhantomData })
+        let introspector = Rc::new(Introspector::new(node, raw.service()));
+        Ok(Client { raw, introspector })
     }
 
     /// A client of a service whose request and response types are known only at run time.
@@ -853,7 +903,7 @@ mod tests {
         assert_eq!((waiting.count, dropped), (MAX_WAITING, 150_001 - MAX_WAITING as u64));
         assert_eq!(waiting.replies[&GidPrefix([1; 12])].len(), 1);
         assert_eq!(waiting.next_deadline(), Some(Duration::from_secs(1)));
-        (0..100).for_each(|_| drop(waiting.push(reply(2, 1 << 20))));
+        assert_eq!((0..100).map(|_| waiting.push(reply(2, 1 << 20))).max(), Some(998));
         assert!(waiting.bytes <= MAX_WAITING_BYTES, "{}", waiting.bytes);
         assert_eq!(waiting.replies[&GidPrefix([1; 12])].len(), 1);
     }

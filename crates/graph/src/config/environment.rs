@@ -73,8 +73,8 @@ pub struct Environment {
     pub discovery_range: DiscoveryRange,
     /// `ROS_STATIC_PEERS`: addresses or host names, not resolved yet.
     pub static_peers: Vec<String>,
-    /// `ROS_DISTRO`, or `--ros-distro`.
-    pub distro: Distro,
+    /// `ROS_DISTRO`, or `--ros-distro`; without either the peers decide.
+    pub distro: Option<Distro>,
 }
 
 impl Environment {
@@ -124,9 +124,9 @@ impl Environment {
             }
             Some(text) => return bad("ROS_LOCALHOST_ONLY", text, "0 or 1"),
         }
-        let distro = get("ROS_DISTRO").map_or(Ok(Distro::default()), |name| {
-            name.parse().map_err(|error| UsageError::new(format!("ROS_DISTRO: {error}")))
-        })?;
+        let parse =
+            |name: String| name.parse().map_err(|error| UsageError::new(format!("ROS_DISTRO: {error}")));
+        let distro = get("ROS_DISTRO").map(parse).transpose()?;
         Ok(Self { domain_id, discovery_range, static_peers, distro })
     }
 }
@@ -161,7 +161,7 @@ mod tests {
         let env = parse(&[]).unwrap();
         assert_eq!(env.domain_id, 0);
         assert_eq!(env.discovery_range, DiscoveryRange::Subnet);
-        assert_eq!(env.distro, Distro::Jazzy);
+        assert_eq!(env.distro, None);
         assert_eq!(parse(&[("ROS_DOMAIN_ID", ""), ("ROS_DISTRO", "")]).unwrap(), env);
     }
 
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(env.domain_id, 232);
         assert_eq!(env.discovery_range, DiscoveryRange::Off);
         assert_eq!(env.static_peers, ["10.0.0.1", "robot.local", "fe80::1"]);
-        assert_eq!(env.distro.gid_len(), 24);
+        assert_eq!(env.distro.map(Distro::gid_len), Some(24));
         assert_eq!(Distro::Iron.gid_len(), 16);
     }
 

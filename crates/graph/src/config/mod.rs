@@ -46,9 +46,7 @@ impl Settings {
     ) -> Result<(Self, Vec<String>), UsageError> {
         let (arguments, rest) = RosArguments::parse(args, read_file)?;
         let mut environment = Environment::parse(variable)?;
-        if let Some(distro) = arguments.distro {
-            environment.distro = distro;
-        }
+        environment.distro = arguments.distro.or(environment.distro);
         Ok((Self { arguments, environment }, rest))
     }
 }

@@ -96,7 +96,7 @@ impl Node {
     /// The parameters that every node has.
     pub(crate) fn declare_own_parameters(&self) -> Result<()> {
         self.declare_parameter(USE_SIM_TIME, false)?;
-        if self.context().settings().environment.distro.has_type_hashes() {
+        if self.context().settings().environment.distro.unwrap_or_default().has_type_hashes() {
             let descriptor = Descriptor::new(START_TYPE_DESCRIPTION_SERVICE)
                 .description("Start the ~/get_type_description service for this node.")
                 .read_only();

@@ -3,11 +3,13 @@
 use std::{convert::Infallible, time::Duration};
 
 use crate::side::{Side, talk};
-use rosless_graph::{CallError, Qos, Responder};
+use rosless_graph::{CallError, Introspection, Qos, Responder, Sample};
 use rosless_tests::DomainLease;
 use rosless_wire::{
     Message as _, cdr,
     example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse},
+    service::Event,
+    service_msgs::msg::ServiceEventInfo as Info,
 };
 
 use rustdds::{
@@ -187,4 +189,53 @@ fn replies_to_askers_without_a_reader_are_bounded_counted_and_forgotten() {
         .event_loop
         .run_until(&mut server.state, LONG, |served| service.counters().unanswered == *served);
     assert!(forgotten.unwrap(), "{:?} of {}", service.counters(), server.state);
+}
+
+#[test]
+fn calls_are_told_to_whoever_wants_to_know_and_only_then() {
+    let domain = DomainLease::acquire();
+    type Events = Vec<Event<AddTwoInts>>;
+    let mut server = Side::new(&domain, "server", Events::new());
+    let service = server
+        .event_loop
+        .serve::<AddTwoInts>(&server.node, "add", |_, request, responder| {
+            responder.reply(&AddTwoIntsResponse { sum: request.a + request.b });
+        })
+        .unwrap();
+    let hear = |events: &mut Events, sample: Sample<Event<AddTwoInts>>| events.push(sample.message);
+    let ear = server.event_loop.subscribe(&server.node, "add/_service_event", Qos::default(), hear).unwrap();
+    let mut caller = Side::new(&domain, "caller", Answers::new());
+    let client = caller.event_loop.client::<AddTwoInts>(&caller.node, "add").unwrap();
+    client.call(&request(1, 2), LONG, remember);
+    talk("an answer", &mut caller, &mut server, |caller, _| caller.state.len() == 1);
+    assert_eq!((ear.matched(), server.state.len()), (0, 0), "nobody asked for events");
+
+    service.configure_introspection(Introspection::Contents).unwrap();
+    client.configure_introspection(Introspection::Metadata).unwrap();
+    talk("two publishers of events", &mut caller, &mut server, |_, _| ear.matched() == 2);
+    client.call(&request(3, 4), LONG, remember);
+    talk("four events", &mut caller, &mut server, |_, server| server.state.len() == 4);
+    server.state.sort_by_key(|event| event.info.event_type);
+    let steps: Vec<_> = server
+        .state
+        .iter()
+        .map(|event| {
+            let request = event.request.iter().map(|request| (request.a, request.b)).collect::<Vec<_>>();
+            (event.info.event_type, request, event.response.iter().map(|r| r.sum).collect::<Vec<_>>())
+        })
+        .collect();
+    assert_eq!(
+        steps,
+        [
+            (Info::REQUEST_SENT, vec![], vec![]),
+            (Info::REQUEST_RECEIVED, vec![(3, 4)], vec![]),
+            (Info::RESPONSE_SENT, vec![], vec![7]),
+            (Info::RESPONSE_RECEIVED, vec![], vec![]),
+        ]
+    );
+    let call = |event: &Event<AddTwoInts>| (event.info.client_gid, event.info.sequence_number);
+    assert!(server.state.iter().all(|event| call(event) == call(&server.state[0])), "{:?}", server.state);
+
+    service.configure_introspection(Introspection::Off).unwrap();
+    talk("one publisher fewer", &mut caller, &mut server, |_, _| ear.matched() == 1);
 }
