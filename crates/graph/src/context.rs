@@ -140,6 +140,7 @@ impl Context {
             dds_topic: discovery_info::TOPIC.to_owned(),
             dds_type: discovery_info::TYPE.to_owned(),
             type_hash: discovery_info::TYPE_HASH.to_owned(),
+            service_hash: None,
             qos: Qos::latched(),
             burst: 0,
         };

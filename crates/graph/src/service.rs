@@ -53,15 +53,18 @@ fn specs(
     service: &str,
     request: TypeAndHash<'_>,
     response: TypeAndHash<'_>,
+    whole: Option<&'static str>,
     qos: Qos,
 ) -> Result<(TopicSpec, TopicSpec)> {
     let name = node.resolve_service(service)?;
     let request_topic = names::service_request_topic(&name).map_err(Error::name)?;
     let reply_topic = names::service_reply_topic(&name).map_err(Error::name)?;
-    Ok((
-        TopicSpec::new(request_topic, request.0, request.1, qos, BURST)?,
-        TopicSpec::new(reply_topic, response.0, response.1, qos, BURST)?,
-    ))
+    let distro = node.context().settings().environment.distro.unwrap_or_default();
+    let service_hash = whole.filter(|_| distro.has_service_hashes());
+    let spec = |topic, (name, hash): TypeAndHash<'_>| {
+        Ok(TopicSpec { service_hash, ..TopicSpec::new(topic, name, hash, qos, BURST)? })
+    };
+    Ok((spec(request_topic, request)?, spec(reply_topic, response)?))
 }
 
 /// Cyclone's 16 bytes in front of a body.
@@ -714,7 +717,8 @@ impl<S: 'static> Handle<S> {
         qos: Qos,
         mut callback: impl FnMut(&mut S, T::Request, Responder<T>) + 'static,
     ) -> Result<Server<S>> {
-        let (request, reply) = specs(node, service, type_of::<T::Request>(), type_of::<T::Response>(), qos)?;
+        let (request, response) = (type_of::<T::Request>(), type_of::<T::Response>());
+        let (request, reply) = specs(node, service, request, response, Some(T::TYPE_HASH), qos)?;
         // The writer first: a client that sees our reader may ask at once.
         let writer = RawWriter::new(node, reply)?;
         let inbox = Rc::new(Inbox::new(node, request, false)?);
@@ -781,7 +785,8 @@ impl<S: 'static> Handle<S> {
         service: &str,
         qos: Qos,
     ) -> Result<Client<T, S>> {
-        let raw = self.raw_client(node, service, type_of::<T::Request>(), type_of::<T::Response>(), qos)?;
+        let (request, response) = (type_of::<T::Request>(), type_of::<T::Response>());
+        let raw = self.client_of(node, specs(node, service, request, response, Some(T::TYPE_HASH), qos)?)?;
         let introspector = Rc::new(Introspector::new(node, raw.service()));
         Ok(Client { raw, introspector })
     }
@@ -795,7 +800,10 @@ impl<S: 'static> Handle<S> {
         response: TypeAndHash<'_>,
         qos: Qos,
     ) -> Result<RawClient<S>> {
-        let (request, reply) = specs(node, service, request, response, qos)?;
+        self.client_of(node, specs(node, service, request, response, None, qos)?)
+    }
+
+    fn client_of(&self, node: &Node, (request, reply): (TopicSpec, TopicSpec)) -> Result<RawClient<S>> {
         // The reader first: a server that sees our writer may answer at once.
         let inbox = Rc::new(Inbox::new(node, reply, false)?);
         let writer = RawWriter::new(node, request)?;

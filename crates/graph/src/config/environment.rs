@@ -35,6 +35,11 @@ impl Distro {
         if self.has_type_hashes() { 16 } else { 24 }
     }
 
+    /// Whether the endpoints of services announce the hash of the whole service's type, too: from Lyrical on.
+    pub fn has_service_hashes(self) -> bool {
+        matches!(self, Self::Lyrical | Self::Rolling)
+    }
+
     /// Whether endpoints announce type hashes and nodes offer `get_type_description`: from Iron on.
     pub fn has_type_hashes(self) -> bool {
         !matches!(self, Self::Foxy | Self::Galactic | Self::Humble)

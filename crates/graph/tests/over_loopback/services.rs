@@ -3,17 +3,20 @@
 use std::{convert::Infallible, time::Duration};
 
 use crate::side::{Side, talk};
-use rosless_graph::{CallError, Introspection, Qos, Responder, Sample};
+use rosless_graph::{
+    CallError, Context, ContextOptions, EventLoop, Introspection, Qos, Responder, Sample, config::Distro,
+};
 use rosless_tests::DomainLease;
 use rosless_wire::{
-    Message as _, cdr,
+    Message as _, Service as _, cdr,
     example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse},
     service::Event,
     service_msgs::msg::ServiceEventInfo as Info,
 };
 
 use rustdds::{
-    DomainParticipantBuilder, QosPolicyBuilder, RepresentationIdentifier, TopicKind,
+    DomainParticipantBuilder, DomainParticipantStatusEvent as DdsEvent, QosPolicyBuilder,
+    RepresentationIdentifier, StatusEvented, TopicKind,
     bytes::Bytes,
     no_key::{DataWriter, SerializerAdapter},
     policy,
@@ -238,4 +241,37 @@ fn calls_are_told_to_whoever_wants_to_know_and_only_then() {
 
     service.configure_introspection(Introspection::Off).unwrap();
     talk("one publisher fewer", &mut caller, &mut server, |_, _| ear.matched() == 1);
+}
+
+#[test]
+fn lyrical_services_announce_the_hash_of_the_whole_service_and_older_ones_do_not() {
+    for (distro, expected) in [(None, false), (Some(Distro::Lyrical), true)] {
+        let domain = DomainLease::acquire();
+        let watcher = DomainParticipantBuilder::new(domain.id()).with_this_host_and([]).build().unwrap();
+        let events = watcher.status_listener();
+        let mut options = ContextOptions { node_services: false, ..ContextOptions::for_domain(domain.id()) };
+        options.settings.environment.distro = distro;
+        let context = Context::new(options).unwrap();
+        let node = context.node("server").unwrap();
+        let event_loop = EventLoop::new(&context).unwrap();
+        event_loop.serve::<AddTwoInts>(&node, "add", |(), _, _| {}).unwrap();
+        // The watcher's news do not wake this loop.
+        event_loop.timer(Duration::from_millis(10), |()| {});
+        let mut user_data = None;
+        let seen = event_loop.run_until(&mut (), LONG, |()| {
+            while let Some(event) = events.try_recv_status() {
+                match event {
+                    DdsEvent::ReaderDetected { reader } if reader.topic_name == "rq/addRequest" => {
+                        user_data = Some(String::from_utf8(reader.user_data).unwrap());
+                    }
+                    _ => {}
+                }
+            }
+            user_data.is_some()
+        });
+        assert!(seen.unwrap(), "the service is not announced");
+        let own = format!("typehash={};", AddTwoIntsRequest::TYPE_HASH);
+        let whole = format!("sertypehash={};", AddTwoInts::TYPE_HASH);
+        assert_eq!(user_data.unwrap(), if expected { own + &whole } else { own });
+    }
 }
