@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rosless_graph::supervision::{Ear, Word};
 use rosless_tests::{Daemon, DomainLease, eventually, sibling_binary};
 
 /// Enough to build the daemons first, where nobody has.
@@ -158,7 +159,11 @@ fn up_kills_and_restarts_what_runs_but_shows_no_sign_of_life() {
         system.display()
     );
     fs::write(&path, text).unwrap();
-    let mut up = Daemon::spawn(rosless(&["up", "--config", path.to_str().unwrap()], Some(&domain)));
+    // It has a supervisor of its own, which its children have nothing to do with.
+    let ear = Ear::new(&format!("rosless-fleet-{}", domain.id()), Duration::from_secs(1)).unwrap();
+    let mut command = rosless(&["up", "--config", path.to_str().unwrap()], Some(&domain));
+    command.envs(ear.environment());
+    let mut up = Daemon::spawn(command);
     up.wait_for_line("mocap | ", SOON);
     let command = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let mocap = children(up.pid()).into_iter().find(|pid| command(pid).contains("mocap-system"));
@@ -175,8 +180,11 @@ fn up_kills_and_restarts_what_runs_but_shows_no_sign_of_life() {
         children(up.pid()).iter().any(|pid| command(pid).contains("mocap-system"))
     });
     assert_eq!(count(&up), 1, "who never spoke is left alone: {}", up.output());
+    let heard = ear.listen();
+    assert_eq!(heard[..2], [Word::Ready, Word::Alive], "{heard:?}");
     up.signal("INT");
     assert!(up.wait(SOON).success(), "{}", up.output());
+    assert_eq!(ear.listen().last(), Some(&Word::Stopping));
     fs::remove_file(path).unwrap();
 }
 

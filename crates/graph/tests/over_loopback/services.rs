@@ -275,3 +275,25 @@ fn lyrical_services_announce_the_hash_of_the_whole_service_and_older_ones_do_not
         assert_eq!(user_data.unwrap(), if expected { own + &whole } else { own });
     }
 }
+
+#[test]
+fn a_parameter_from_outside_makes_a_nodes_services_tell_of_their_calls() {
+    let domain = DomainLease::acquire();
+    let node_with = |value: &str| {
+        let mut options = ContextOptions::for_domain(domain.id());
+        let parameters = &mut options.settings.arguments.parameters;
+        parameters.set("/server", "service_introspection", value.into()).unwrap();
+        let context = Context::new(options).unwrap();
+        (context.node("server").unwrap(), EventLoop::<()>::new(&context).unwrap())
+    };
+    let (node, event_loop) = node_with("metadata");
+    event_loop.serve::<AddTwoInts>(&node, "add", |(), _, _| {}).unwrap();
+    event_loop.run_for(&mut (), Duration::from_millis(10)).unwrap();
+    let graph = node.context().graph();
+    assert_eq!(graph.publishers("/add/_service_event").len(), 1);
+    let told = graph.topics().into_keys().filter(|topic| topic.contains("_service_event")).count();
+    assert_eq!(told, 1, "the services that every node has stay silent");
+    let (node, event_loop) = node_with("everything");
+    let refused = event_loop.serve::<AddTwoInts>(&node, "add", |(), _, _| {}).unwrap_err().to_string();
+    assert!(refused.contains("everything") && refused.contains("metadata"), "{refused}");
+}
