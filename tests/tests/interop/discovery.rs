@@ -148,7 +148,7 @@ fn we_see_their_nodes_in_both_gid_sizes_and_answer_in_theirs() {
             let sizes =
                 samples.iter().filter_map(|s| rmw_dds_common::decode_participant_info(&s.payload).ok());
             let ours = |(info, _): &(ParticipantEntitiesInfo, _)| info.gid.data == context.gid().0;
-            sizes.filter(ours).last().is_some_and(|(_, written)| written == size)
+            sizes.rev().find(ours).is_some_and(|(_, written)| written == size)
         });
     }
 }
