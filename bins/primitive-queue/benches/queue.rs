@@ -64,7 +64,7 @@ impl Dds {
             node.publisher(&topic("reference"), Qos::default().depth(1000)).expect("a good topic");
         let mut dds = Self { publisher, events, heard: Heard::default(), _daemon: daemon, _lease: lease };
         let matched = dds.publisher.clone();
-        dds.run(|heard| heard.ready && matched.matched() == 2);
+        dds.run(|heard| heard.ready && matched.matched() == 1);
         dds
     }
 

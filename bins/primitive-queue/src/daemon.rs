@@ -3,7 +3,7 @@
 //! Topics and actions are there from configure to cleanup; commands are obeyed while the node is active. The engine
 //! turns at the control rate while there is something to do, and not at all otherwise.
 
-use std::{cell::Cell, process::ExitCode, rc::Rc, time::Duration};
+use std::{cell::Cell, collections::BTreeSet, process::ExitCode, rc::Rc, time::Duration};
 
 use rosless_graph::{
     Context, EventLoop, Handle, Node, Publisher, Qos, Result, SampleInfo, Subscription, Timer,
@@ -79,10 +79,12 @@ pub fn run(settings: config::Settings, autostart: bool) -> Result<ExitCode> {
             running.drain(None);
         }
     });
-    let (owner, reference) = (node.clone(), node.resolve_topic("~/reference")?);
-    events.on_incompatible_qos(move |_, problem| {
-        if problem.topic.starts_with(&reference) {
-            log::info!(target: owner.logger(), "{}: that publisher is heard through the best-effort reader", problem.topic);
+    let handle = events.handle();
+    events.on_incompatible_qos(move |app: &mut App, problem| {
+        if let Some(running) = &mut app.running
+            && let Err(error) = running.hear_best_effort(&handle, &problem.topic)
+        {
+            log::error!(target: running.node.logger(), "{}: {error}", problem.topic);
         }
     });
     if autostart {
@@ -176,6 +178,8 @@ struct Running {
     active: bool,
     goal: Option<Box<dyn ActiveGoal>>,
     intake: Intake,
+    /// Topics with a second reader.
+    best_effort: BTreeSet<String>,
     /// The name of `~/reference`.
     reference: String,
     topics: Topics,
@@ -212,11 +216,11 @@ impl Running {
             interfaces: node.publisher("~/interfaces", Qos::latched())?,
             joint_states: node.publisher("/joint_states", Qos::default())?,
         };
-        let mut subscriptions = Vec::new();
-        for through in [Reliability::Reliable, Reliability::BestEffort] {
-            subscriptions.push(reference(handle, node, "~/reference", through, from_industrial)?);
-            subscriptions.push(reference(handle, node, "~/reference_control_msgs", through, from_control)?);
-        }
+        let through = Reliability::Reliable;
+        let subscriptions = vec![
+            reference(handle, node, "~/reference", through, from_industrial)?,
+            reference(handle, node, "~/reference_control_msgs", through, from_control)?,
+        ];
         let actions = (action(handle, node, "~/motion_sequence")?, action(handle, node, "~/execute_motion")?);
         let mut timers = Vec::new();
         let mut repeat = |rate: f64, act: fn(&mut Self)| {
@@ -247,6 +251,7 @@ impl Running {
             active: false,
             goal: None,
             intake: Intake::default(),
+            best_effort: BTreeSet::new(),
             reference: node.resolve_topic("~/reference")?,
             topics,
             subscriptions,
@@ -262,6 +267,23 @@ impl Running {
         running.cycle(monotonic());
         running.publish_state(running.controller.state());
         Ok(running)
+    }
+
+    /// Opens a second reader where a publisher turns out to be best effort. It must not be the only one: a command of a
+    /// reliable publisher that the network loses has to be repeated.
+    fn hear_best_effort(&mut self, handle: &Handle<App>, topic: &str) -> Result<()> {
+        let is_reference = topic == self.reference;
+        if (is_reference || topic == self.node.resolve_topic("~/reference_control_msgs")?)
+            && self.best_effort.insert(topic.to_owned())
+        {
+            let through = Reliability::BestEffort;
+            self.subscriptions.push(match is_reference {
+                true => reference(handle, &self.node, "~/reference", through, from_industrial)?,
+                false => reference(handle, &self.node, "~/reference_control_msgs", through, from_control)?,
+            });
+            log::info!(target: self.node.logger(), "{topic}: that publisher is heard through a best-effort reader");
+        }
+        Ok(())
     }
 
     fn close(mut self) {

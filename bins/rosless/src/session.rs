@@ -7,8 +7,8 @@ use std::{
 };
 
 use rosless_graph::{
-    CallError, Completeness, Context, ContextOptions, EventLoop, Graph, Node, Qos, RawPublisher, TypeAndHash,
-    config::Settings,
+    CallError, Completeness, Context, ContextOptions, EventLoop, Graph, Node, Qos, RawClient, RawPublisher,
+    TypeAndHash, config::Settings,
 };
 use rosless_wire::Service;
 
@@ -116,21 +116,22 @@ impl Session {
         self.answer(&answer, timeout)
     }
 
-    /// Calls a service whose types are known only at run time, with payloads.
+    /// A client of a service whose types are known only at run time.
+    pub(crate) fn raw_client(&self, service: &str, types: [TypeAndHash<'_>; 2]) -> Result<RawClient<()>> {
+        Ok(self.event_loop.raw_client(&self.node, service, types[0], types[1], Qos::services())?)
+    }
+
+    /// Calls with a payload and waits for the answer's.
     pub(crate) fn call_raw(
         &self,
-        service: &str,
-        types: [TypeAndHash<'_>; 2],
+        client: &RawClient<()>,
         request: Vec<u8>,
         timeout: Duration,
     ) -> Result<Vec<u8>> {
-        let client = self.event_loop.raw_client(&self.node, service, types[0], types[1], Qos::services())?;
         let answer = Rc::new(RefCell::new(None));
         let slot = answer.clone();
         client.call(request, timeout, move |(), response| *slot.borrow_mut() = Some(response));
-        let answer = self.answer(&answer, timeout);
-        client.close();
-        answer
+        self.answer(&answer, timeout)
     }
 
     fn answer<R>(&self, slot: &RefCell<Option<Result<R, CallError>>>, timeout: Duration) -> Result<R> {

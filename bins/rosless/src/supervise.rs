@@ -6,7 +6,10 @@ use std::{
     io::{self, IsTerminal as _, Read as _, Seek as _, Write as _},
     os::{fd::AsFd as _, unix::net::UnixStream},
     path::PathBuf,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -14,6 +17,7 @@ use clap::Args;
 use rosless_graph::{
     config::DiscoveryRange,
     console::{eprint_line, print_line},
+    supervision::{Ear, Supervisor, Word},
 };
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::Deserialize;
@@ -29,15 +33,16 @@ use crate::{
     output::out,
 };
 
-/// Runs the daemons until Ctrl-C or `rosless down`. One that dies is started again, after a pause that doubles with every
-/// death up to half a minute. Domain and discovery range are those of the environment.
+/// Runs the daemons until Ctrl-C or `rosless down`. One that dies or hangs is started again, after a pause that doubles with
+/// every death up to half a minute. Domain and discovery range are those of the environment.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 FILE.yaml lists what to run instead of everything:
   daemons:
     - {name: arm, run: sim-arm, args: [run, --strategy, best]}
     - {name: shooter, run: shooter, args: [run]}
-`run` is one of our programs, or any other by its name in PATH or by its path.")]
+`run` is one of our programs, or any other by its name in PATH or by its path. `watchdog: 5` gives up on one that shows no
+sign of life for 5 s (as with systemd: sd_notify(3)) although it runs; 0 never does, and 20 is the default.")]
 pub(crate) struct Up {
     /// Only these, by name: controller, mocap, imu, arm, shooter, motion, mechanism, stand-in
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -79,10 +84,10 @@ impl Up {
         };
         let width = programs.iter().map(|program| program.name.len()).max().unwrap_or_default();
         let coloured = io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none();
-        let start = |index: usize, program: &Program| {
+        let start = |index: usize, program: &Program, ear: Option<&Ear>| {
             let label = label(index, &program.name, width, coloured);
             let sink: LineSink = Arc::new(move |line| print_line(&format!("{label} {line}")));
-            executables.start(program, settings.domain_id, range, sink)
+            executables.start(program, settings.domain_id, range, ear, sink)
         };
         supervise(&programs, start, &stop)
     }
@@ -143,42 +148,129 @@ impl Backoff {
     }
 }
 
+/// A daemon that was started.
+struct Running {
+    child: Child,
+    since: Instant,
+    watch: Option<Watch>,
+}
+
+/// Whether a daemon that runs still turns.
+struct Watch {
+    ear: Ear,
+    patience: Duration,
+    /// Programs of others may never say anything.
+    speaks: bool,
+    next_look: Instant,
+}
+
+impl Watch {
+    fn new(program: &Program, now: Instant) -> Result<Option<Self>> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        if program.watchdog == 0 {
+            return Ok(None);
+        }
+        let patience = Duration::from_secs(program.watchdog);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let ear = Ear::new(&format!("rosless-up-{}-{number}", std::process::id()), patience)
+            .map_err(|error| Failure::new(format!("cannot listen to {}: {error}", program.name)))?;
+        Ok(Some(Self { ear, patience, speaks: false, next_look: now + patience }))
+    }
+
+    fn is_hung(&mut self, now: Instant) -> bool {
+        if now < self.next_look {
+            return false;
+        }
+        self.next_look = now + self.patience;
+        let silent = self.ear.listen().is_empty();
+        self.speaks |= !silent;
+        silent && self.speaks
+    }
+}
+
 fn supervise(
     programs: &[Program],
-    start: impl Fn(usize, &Program) -> Result<Child>,
+    start: impl Fn(usize, &Program, Option<&Ear>) -> Result<Child>,
     mut stop: &UnixStream,
 ) -> Result<()> {
-    let mut children = BTreeMap::<usize, (Child, Instant)>::new();
+    let mut children = BTreeMap::<usize, Running>::new();
     let mut due: BTreeMap<usize, Instant> =
         (0..programs.len()).map(|index| (index, Instant::now())).collect();
     let mut backoffs: Vec<_> = programs.iter().map(|_| Backoff { pause: FIRST_PAUSE }).collect();
+    let mut reporter = Reporter::find(Instant::now());
+    reporter.iter().for_each(|reporter| reporter.supervisor.say(Word::Ready));
     while stop.read(&mut [0]).is_err() {
         let now = Instant::now();
         let ready: Vec<_> = due.iter().filter(|(_, at)| **at <= now).map(|(index, _)| *index).collect();
         for index in ready {
             due.remove(&index);
-            children.insert(index, (start(index, &programs[index])?, now));
+            let watch = Watch::new(&programs[index], now)?;
+            let child = start(index, &programs[index], watch.as_ref().map(|watch| &watch.ear))?;
+            children.insert(index, Running { child, since: now, watch });
         }
+        let how_it_ended = |running: &mut Running| match running.child.ended() {
+            Some(status) => Some(format!("ended ({status})")),
+            None if running.watch.as_mut().is_some_and(|watch| watch.is_hung(now)) => {
+                Some("runs but shows no sign of life, and was killed".to_owned())
+            }
+            None => None,
+        };
         let dead: Vec<_> = children
             .iter_mut()
-            .filter_map(|(index, (child, since))| Some((*index, child.ended()?, since.elapsed())))
+            .filter_map(|(index, running)| Some((*index, how_it_ended(running)?, running.since.elapsed())))
             .collect();
-        for (index, status, life) in dead {
+        for (index, end, life) in dead {
             children.remove(&index);
             let pause = backoffs[index].after(life);
             eprint_line(&format!(
-                "{} ended ({status}); starting it again in {:.1} s",
+                "{} {end}; starting it again in {:.1} s",
                 programs[index].name,
                 pause.as_secs_f64()
             ));
             due.insert(index, now + pause);
         }
-        wait_any(children.values().map(|(child, _)| child), stop.as_fd(), due.values().min().copied());
+        let looks = children.values().filter_map(|running| Some(running.watch.as_ref()?.next_look));
+        let next = due
+            .values()
+            .copied()
+            .chain(looks)
+            .chain(reporter.as_mut().and_then(|reporter| reporter.report(now)))
+            .min();
+        wait_any(children.values().map(|running| &running.child), stop.as_fd(), next);
     }
-    let forced = stop_all(children.into_values().map(|(child, _)| child).collect());
+    drop(reporter);
+    let forced = stop_all(children.into_values().map(|running| running.child).collect());
     match forced {
         0 => Ok(()),
         _ => Err(Failure::new(format!("{forced} daemons did not end when asked and were killed"))),
+    }
+}
+
+/// What our own supervisor is told.
+struct Reporter {
+    supervisor: Supervisor,
+    next: Instant,
+}
+
+impl Reporter {
+    fn find(now: Instant) -> Option<Self> {
+        Supervisor::find().map(|supervisor| Self { supervisor, next: now })
+    }
+
+    /// Says what is due; when to come back.
+    fn report(&mut self, now: Instant) -> Option<Instant> {
+        let period = self.supervisor.watchdog()? / 2;
+        if self.next <= now {
+            self.supervisor.say(Word::Alive);
+            self.next = now + period;
+        }
+        Some(self.next)
+    }
+}
+
+impl Drop for Reporter {
+    fn drop(&mut self) {
+        self.supervisor.say(Word::Stopping);
     }
 }
 

@@ -4,10 +4,11 @@ use std::{
     fs,
     path::PathBuf,
     process::{Command, Output},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use rosless_tests::{Daemon, DomainLease, eventually};
+use rosless_graph::supervision::{Ear, Word};
+use rosless_tests::{Daemon, DomainLease, eventually, sibling_binary};
 
 /// Enough to build the daemons first, where nobody has.
 const DEMO: Duration = Duration::from_secs(900);
@@ -142,6 +143,48 @@ fn up_restarts_what_dies_and_down_ends_it_all() {
     let unknown = run(&["up", "--only", "nobody"]);
     assert_eq!(unknown.status.code(), Some(2));
     fs::remove_file(path.with_extension("lives")).unwrap();
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn up_kills_and_restarts_what_runs_but_shows_no_sign_of_life() {
+    let domain = DomainLease::acquire();
+    let system = sibling_binary(env!("CARGO_BIN_EXE_rosless"), "mocap-system");
+    let path = std::env::temp_dir().join(format!("rosless-hung-{}.yaml", domain.id()));
+    let text = format!(
+        "daemons:
+  - {{name: mocap, run: {}, watchdog: 2}}
+  - {{name: silent, run: sleep, args: ['1000'], watchdog: 1}}
+",
+        system.display()
+    );
+    fs::write(&path, text).unwrap();
+    // It has a supervisor of its own, which its children have nothing to do with.
+    let ear = Ear::new(&format!("rosless-fleet-{}", domain.id()), Duration::from_secs(1)).unwrap();
+    let mut command = rosless(&["up", "--config", path.to_str().unwrap()], Some(&domain));
+    command.envs(ear.environment());
+    let mut up = Daemon::spawn(command);
+    up.wait_for_line("mocap | ", SOON);
+    let command = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let mocap = children(up.pid()).into_iter().find(|pid| command(pid).contains("mocap-system"));
+    let mocap = mocap.expect("it runs");
+    // Signs of life go on for longer than silence is borne.
+    let count = |up: &Daemon| up.filter_map(|line| line.contains("no sign of life").then_some(())).len();
+    let calm_until = Instant::now() + Duration::from_secs(6);
+    eventually("time passes", SOON, || Instant::now() > calm_until);
+    assert_eq!(count(&up), 0, "{}", up.output());
+    assert!(Command::new("kill").args(["-STOP", &mocap.to_string()]).status().unwrap().success());
+    up.wait_for_line("mocap runs but shows no sign of life", SOON);
+    eventually("the hung one is gone", SOON, || !is_running(mocap));
+    eventually("another one runs", SOON, || {
+        children(up.pid()).iter().any(|pid| command(pid).contains("mocap-system"))
+    });
+    assert_eq!(count(&up), 1, "who never spoke is left alone: {}", up.output());
+    let heard = ear.listen();
+    assert_eq!(heard[..2], [Word::Ready, Word::Alive], "{heard:?}");
+    up.signal("INT");
+    assert!(up.wait(SOON).success(), "{}", up.output());
+    assert_eq!(ear.listen().last(), Some(&Word::Stopping));
     fs::remove_file(path).unwrap();
 }
 

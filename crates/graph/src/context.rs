@@ -21,7 +21,8 @@ use signal_hook_mio::v1_0::Signals;
 use crate::{
     Error, Gid, GidPrefix, Node, Qos, Result,
     config::{DiscoveryRange, IpVersions, Settings},
-    discovery_info::{self, GidSize, NodeEntities, ParticipantEntities},
+    crash,
+    discovery_info::{self, GidSize, NodeEntities, ParticipantEntities, SpokenSizes},
     graph::{Endpoint, EndpointKind, Graph, UserData},
     logging, monotonic,
     names::NodeIdentity,
@@ -36,7 +37,8 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct ContextOptions {
     pub settings: Settings,
-    /// Stop the event loop on SIGINT and SIGTERM; a second signal ends the process at once.
+    /// The process is ours: SIGINT and SIGTERM stop the event loop, a second signal ends the process at once, and so does
+    /// a panic in any thread, with code [`CRASHED`](crate::CRASHED). Without it only a panic in a thread of RustDDS does.
     pub handle_signals: bool,
     /// Give every node the services for parameters and type descriptions. Short-lived tools do without.
     pub node_services: bool,
@@ -88,6 +90,7 @@ pub(crate) struct ContextInner {
     /// Participants that fell silent for longer than their lease and may come back.
     silent: RefCell<BTreeSet<GidPrefix>>,
     nodes_changed: Cell<bool>,
+    spoken_sizes: RefCell<SpokenSizes>,
     /// Nodes that have no services of their own yet.
     pub(crate) new_nodes: RefCell<Vec<Weak<NodeInner>>>,
     /// Nodes came, went or changed their clock since the event loop looked last.
@@ -157,9 +160,11 @@ impl Context {
     /// When sockets cannot be opened.
     pub fn new(options: impl Into<ContextOptions>) -> Result<Self> {
         let ContextOptions { settings, handle_signals, node_services } = options.into();
+        crash::end_on_panic(handle_signals);
         logging::install(&settings.arguments).map_err(|error| Error::Usage(error.to_string()))?;
         logging::dds_is_joining();
-        raise_file_limit();
+        check_descriptors(raise_file_limit())?;
+        check_memory()?;
         let signals = handle_signals.then(take_over_signals).transpose()?;
         let peers = StaticPeers::new(&settings.environment.static_peers)
             .map_err(Error::io("cannot resolve ROS_STATIC_PEERS"))?;
@@ -173,6 +178,7 @@ impl Context {
             dds_topic: discovery_info::TOPIC.to_owned(),
             dds_type: discovery_info::TYPE.to_owned(),
             type_hash: discovery_info::TYPE_HASH.to_owned(),
+            service_hash: None,
             qos: Qos::latched(),
             burst: 0,
         };
@@ -191,6 +197,7 @@ impl Context {
             owed: RefCell::default(),
             silent: RefCell::default(),
             nodes_changed: Cell::new(true),
+            spoken_sizes: RefCell::default(),
             new_nodes: RefCell::default(),
             nodes_want_attention: Cell::new(false),
             signals: RefCell::new(signals),
@@ -307,14 +314,30 @@ impl ContextInner {
             participant: self.gid,
             nodes: self.nodes.borrow().values().cloned().collect(),
         };
-        let size = match self.settings.environment.distro.gid_len() {
-            24 => GidSize::Bytes24,
-            _ => GidSize::Bytes16,
-        };
-        if self.info_writer.write(discovery_info::encode(&entities, size), Addressing::default()).is_none() {
+        let payload = discovery_info::encode(&entities, self.gid_size());
+        if self.info_writer.write(payload, Addressing::default()).is_none() {
             self.nodes_changed.set(true);
         }
         self.change_graph(|graph| graph.set_entities(&self.gid, entities));
+    }
+
+    fn gid_size(&self) -> GidSize {
+        match self.settings.environment.distro {
+            Some(distro) if distro.gid_len() == 24 => GidSize::Bytes24,
+            Some(_) => GidSize::Bytes16,
+            None => self.spoken_sizes.borrow().wanted(),
+        }
+    }
+
+    /// Says everything again where the peers turn out to expect another size of gid.
+    fn learn_gid_size(&self, news: impl FnOnce(&mut SpokenSizes)) {
+        let before = self.gid_size();
+        news(&mut self.spoken_sizes.borrow_mut());
+        let now = self.gid_size();
+        if now != before {
+            log::info!("the peers write gids of {now:?}; our nodes are announced likewise");
+            self.nodes_changed.set(true);
+        }
     }
 
     pub(crate) fn take_discovery_info(&self, reader: &RawReader) {
@@ -322,8 +345,9 @@ impl ContextInner {
         loop {
             match reader.take() {
                 Ok(None) => return,
-                Ok(Some(sample)) => match discovery_info::decode(&sample.payload()) {
-                    Some(entities) => {
+                Ok(Some(sample)) => match discovery_info::decode_with_size(&sample.payload()) {
+                    Some((entities, size)) => {
+                        self.learn_gid_size(|sizes| sizes.heard(&sample.info.publisher, size));
                         self.change_graph(|graph| graph.set_entities(&sample.info.publisher, entities));
                     }
                     None => log::warn!(
@@ -401,6 +425,7 @@ impl ContextInner {
                     reader.dds.discard_from_participant(id);
                 }
                 self.complaints.borrow_mut().retain(|(_, remote)| remote.prefix() != GidPrefix(prefix));
+                self.learn_gid_size(|sizes| sizes.left(GidPrefix(prefix)));
                 self.change_graph(|graph| graph.remove_participant(GidPrefix(prefix)));
             }
             Event::RemoteReaderMatched { local_writer: local, remote_reader: remote }
@@ -560,6 +585,11 @@ const FIRST_ANSWERS: Duration = Duration::from_millis(400);
 /// Whatever changes the graph may bring more of it.
 const CALM: Duration = Duration::from_millis(150);
 const FAREWELL: Duration = Duration::from_millis(50);
+/// Sockets, polls and wakers of a participant and an event loop, with some to spare for further interfaces.
+const DESCRIPTORS_TO_JOIN: u64 = 24;
+/// Stacks, buffers and caches of a node that has something to do. Rust aborts where an allocation fails, so it is asked
+/// before.
+const MEMORY_TO_JOIN: u64 = 32 << 20;
 /// RustDDS keeps what was taken, too, up to this many samples of all participants together; they are up to some kB each.
 const INFO_DEPTH: u32 = 500;
 
@@ -604,8 +634,8 @@ fn take_over_signals() -> Result<Signals> {
     Signals::new([SIGINT, SIGTERM]).map_err(Error::io("cannot handle signals"))
 }
 
-/// Every reader costs four descriptors and every writer two: 1024 would end at some 30 nodes.
-fn raise_file_limit() {
+/// Every subscription, server and client costs two descriptors: 1024 would end at some 70 nodes.
+fn raise_file_limit() -> Option<u64> {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current < limit.maximum || limit.maximum.is_none() {
@@ -614,4 +644,35 @@ fn raise_file_limit() {
             log::debug!("the limit for open files stays as it is: {error}");
         }
     }
+    getrlimit(Resource::Nofile).current
+}
+
+/// RustDDS does not take it well when descriptors run out on the way in.
+fn check_descriptors(limit: Option<u64>) -> Result<()> {
+    let (Some(limit), Ok(open)) = (limit, std::fs::read_dir("/proc/self/fd")) else { return Ok(()) };
+    let left = limit.saturating_sub(open.count() as u64);
+    if left >= DESCRIPTORS_TO_JOIN {
+        return Ok(());
+    }
+    let reason =
+        format!("Too many open files: {left} of {limit} are left, and this takes {DESCRIPTORS_TO_JOIN}");
+    Err(Error::Dds { what: "join the DDS domain".to_owned(), reason })
+}
+
+fn check_memory() -> Result<()> {
+    use rustix::process::{Resource, getrlimit};
+    let pages = |statm: String| statm.split(' ').next().and_then(|pages| pages.parse::<u64>().ok());
+    let taken = std::fs::read_to_string("/proc/self/statm").ok().and_then(pages);
+    let (Some(limit), Some(pages)) = (getrlimit(Resource::As).current, taken) else { return Ok(()) };
+    let left = limit.saturating_sub(pages * rustix::param::page_size() as u64);
+    if left >= MEMORY_TO_JOIN {
+        return Ok(());
+    }
+    let reason = format!(
+        "{} MiB of address space are left, and this takes {} MiB; raise the limit with `ulimit -v`, or LimitAS= under \
+         systemd",
+        left >> 20,
+        MEMORY_TO_JOIN >> 20
+    );
+    Err(Error::Dds { what: "join the DDS domain".to_owned(), reason })
 }

@@ -16,6 +16,8 @@ pub struct Counters {
     pub wrong_type: u64,
     /// Gaps in the writers' sequence numbers.
     pub lost: u64,
+    /// Replies that were dropped: their asker had no reader for them, or did not read.
+    pub unanswered: u64,
 }
 
 /// At most one complaint per period.

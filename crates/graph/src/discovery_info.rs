@@ -3,12 +3,14 @@
 //! A gid on the wire has 16 bytes since Iron and 24 (the last 8 zero) before. The type name is the same, so a reader
 //! tries both layouts, and a writer must be told which one its neighbours expect.
 
+use std::collections::BTreeMap;
+
 use rosless_wire::{
     Message,
     rmw_dds_common::{self as rmw, msg},
 };
 
-use crate::Gid;
+use crate::{Gid, GidPrefix, Vendor};
 
 pub(crate) const TOPIC: &str = "ros_discovery_info";
 pub(crate) const TYPE: &str = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_";
@@ -51,9 +53,44 @@ pub fn encode(entities: &ParticipantEntities, size: GidSize) -> Vec<u8> {
     rmw::encode_participant_info(&info, size)
 }
 
+/// Which size of gid the peers write, and so expect.
+///
+/// Humble and older cannot read the short form and newer ones not the long one; the newer ones are preferred. Our own kind
+/// reads both and follows the others, so it does not count.
+#[derive(Debug, Default)]
+pub(crate) struct SpokenSizes(BTreeMap<GidPrefix, GidSize>);
+
+impl SpokenSizes {
+    /// More participants than this have nothing new to say.
+    const MAX: usize = 1000;
+
+    /// A participant wrote its nodes in this size.
+    pub(crate) fn heard(&mut self, from: &Gid, size: GidSize) {
+        if from.vendor() != Vendor::RustDds
+            && (self.0.len() < Self::MAX || self.0.contains_key(&from.prefix()))
+        {
+            self.0.insert(from.prefix(), size);
+        }
+    }
+
+    pub(crate) fn left(&mut self, participant: GidPrefix) {
+        self.0.remove(&participant);
+    }
+
+    /// What to write.
+    pub(crate) fn wanted(&self) -> GidSize {
+        let old = !self.0.is_empty() && self.0.values().all(|size| *size == GidSize::Bytes24);
+        if old { GidSize::Bytes24 } else { GidSize::Bytes16 }
+    }
+}
+
 /// Reads a payload of either gid size; `None` when it fits neither.
 pub fn decode(payload: &[u8]) -> Option<ParticipantEntities> {
-    let (info, _) = rmw::decode_participant_info(payload).ok()?;
+    decode_with_size(payload).map(|(entities, _)| entities)
+}
+
+pub(crate) fn decode_with_size(payload: &[u8]) -> Option<(ParticipantEntities, GidSize)> {
+    let (info, size) = rmw::decode_participant_info(payload).ok()?;
     let gids = |gids: Vec<msg::Gid>| gids.into_iter().map(|gid| Gid(gid.data)).collect();
     let node = |node: msg::NodeEntitiesInfo| NodeEntities {
         namespace: node.node_namespace.into_inner(),
@@ -61,10 +98,8 @@ pub fn decode(payload: &[u8]) -> Option<ParticipantEntities> {
         readers: gids(node.reader_gid_seq),
         writers: gids(node.writer_gid_seq),
     };
-    Some(ParticipantEntities {
-        participant: Gid(info.gid.data),
-        nodes: info.node_entities_info_seq.into_iter().map(node).collect(),
-    })
+    let nodes = info.node_entities_info_seq.into_iter().map(node).collect();
+    Some((ParticipantEntities { participant: Gid(info.gid.data), nodes }, size))
 }
 
 #[cfg(test)]
@@ -111,6 +146,27 @@ mod tests {
             let payload = encode(&entities, GidSize::Bytes16);
             prop_assert_ne!(decode(&payload[..payload.len().saturating_sub(cut)]), Some(entities));
         }
+    }
+
+    #[test]
+    fn the_size_of_gids_is_that_of_the_peers() {
+        let peer = |vendor: u8, number: u8| {
+            let mut gid = Gid([number; 16]);
+            gid.0[..2].copy_from_slice(&[1, vendor]);
+            gid
+        };
+        let (cyclone, fast, ours) = (peer(0x10, 1), peer(0x0f, 2), peer(0x12, 3));
+        let mut sizes = SpokenSizes::default();
+        assert_eq!(sizes.wanted(), GidSize::Bytes16, "nobody is there");
+        sizes.heard(&ours, GidSize::Bytes16);
+        sizes.heard(&cyclone, GidSize::Bytes24);
+        assert_eq!(sizes.wanted(), GidSize::Bytes24, "only Humble is there");
+        sizes.heard(&fast, GidSize::Bytes16);
+        assert_eq!(sizes.wanted(), GidSize::Bytes16, "a newer one is there as well");
+        sizes.left(fast.prefix());
+        assert_eq!(sizes.wanted(), GidSize::Bytes24);
+        sizes.left(cyclone.prefix());
+        assert_eq!(sizes.wanted(), GidSize::Bytes16);
     }
 
     #[test]

@@ -6,15 +6,25 @@ pub enum Error {
     /// An argument, an environment variable or a name the user gave is wrong: exit with code 2.
     #[error("{0}")]
     Usage(String),
-    #[error("cannot {what}: {reason}")]
+    #[error("cannot {what}: {reason}{}", advice(reason))]
     Dds { what: String, reason: String },
-    #[error("{what}: {source}")]
+    #[error("{what}: {source}{}", advice(&source.to_string()))]
     Io { what: &'static str, source: io::Error },
     #[error("the event loop has ended")]
     LoopEnded,
     /// A signal or a stop request ended the loop before the awaited condition held.
     #[error("interrupted")]
     Interrupted,
+}
+
+/// What to do about it, where that is not plain from the reason.
+fn advice(reason: &str) -> &'static str {
+    // RustDDS gives reasons as text only.
+    if reason.contains("Too many open files") {
+        "; raise the limit with `ulimit -n`, or LimitNOFILE= under systemd"
+    } else {
+        ""
+    }
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -14,7 +14,9 @@ use std::{
 use mio::{Events, Interest, Poll, Registry, Token, event, unix::SourceFd};
 use rustdds::StatusEvented;
 
-use crate::{Context, Error, Graph, RawPublisher, Result, context::IncompatibleQos};
+use crate::{
+    Context, Error, Graph, RawPublisher, Result, context::IncompatibleQos, crash, supervision::Supervisor,
+};
 
 /// The monotonic clock engines are driven with: time since the process first asked.
 pub fn monotonic() -> Duration {
@@ -64,6 +66,8 @@ pub(crate) struct Core<S> {
     on_incompatible_qos: RefCell<Vec<QosCallback<S>>>,
     seen_generation: Cell<u64>,
     stopping: Cell<bool>,
+    /// Why the loop cannot go on.
+    failure: RefCell<Option<Error>>,
 }
 
 const DISCOVERY: Token = Token(0);
@@ -72,6 +76,8 @@ const SIGNALS: Token = Token(2);
 const INTERFACES: Token = Token(3);
 const PEERS: Token = Token(4);
 const FIRST_SOURCE: usize = 16;
+/// How long a process lives whose test wants a fault in it.
+const FAULT_DELAY: Duration = Duration::from_secs(1);
 /// Participants answer a newcomer's announcement within this time, unless their host is very busy.
 const FIRST_ANSWERS: Duration = Duration::from_millis(300);
 /// The longest that [`EventLoop::settle`] waits for participants that never say what they have.
@@ -158,6 +164,7 @@ impl<S: 'static> EventLoop<S> {
             on_incompatible_qos: RefCell::default(),
             seen_generation: Cell::new(0),
             stopping: Cell::new(false),
+            failure: RefCell::default(),
         });
         let handle = Handle { core: Rc::downgrade(&core) };
         handle.tend_nodes();
@@ -168,8 +175,17 @@ impl<S: 'static> EventLoop<S> {
         self.handle.clone()
     }
 
-    /// Runs until SIGINT, SIGTERM or [`Handle::stop`].
+    /// Runs until SIGINT, SIGTERM or [`Handle::stop`]. A supervisor that speaks systemd's protocol is told when the
+    /// process is ready, and as long as it turns.
     pub fn run(&self, app: &mut S) -> Result<()> {
+        let dds = self.core.context.0.dds.dds.liveness();
+        if let Some((thread, fault)) = crash::fault_for_test() {
+            let thread = thread.map(|thread| dds[thread].clone());
+            self.once(FAULT_DELAY, move |_| {
+                thread.unwrap_or_else(|| panic!("a test asked the event loop to panic")).inject(fault);
+            });
+        }
+        let _supervised = Supervisor::find().map(|supervisor| self.report_to(supervisor, dds));
         match self.core.run(app, None, &mut |_| false) {
             Err(Error::Interrupted) => Ok(()),
             other => other.map(drop),
@@ -399,6 +415,11 @@ impl<S: 'static> Core<S> {
         Ok(token)
     }
 
+    /// Makes whatever runs the loop return with this error.
+    pub(crate) fn fail(&self, error: Error) {
+        self.failure.borrow_mut().get_or_insert(error);
+    }
+
     pub(crate) fn remove_source(&self, token: usize) {
         let removed = self.sources.borrow_mut().remove(&token);
         self.unfinished.borrow_mut().remove(&token);
@@ -418,6 +439,9 @@ impl<S: 'static> Core<S> {
         let mut events = Events::with_capacity(256);
         loop {
             self.settle(app);
+            if let Some(error) = self.failure.take() {
+                return Err(error);
+            }
             if done(app) {
                 self.flush();
                 return Ok(true);

@@ -90,18 +90,19 @@ pub struct UserData {
 }
 
 impl UserData {
-    /// Finds `key=value;` pairs; the length word in front and the padding behind do not disturb.
+    /// Finds `key=value;` pairs, of which newer distributions have more (`sertypehash`, `bufbe`) than are used here.
     pub fn parse(bytes: &[u8]) -> Self {
-        let value = |key: &str| {
-            let start = bytes.windows(key.len()).position(|window| window == key.as_bytes())? + key.len();
-            let rest = &bytes[start..];
-            let end = rest.iter().position(|byte| *byte == b';')?;
-            std::str::from_utf8(&rest[..end]).ok().map(str::to_owned)
-        };
-        Self {
-            type_hash: value("typehash="),
-            service_tag: value("clientid=").or_else(|| value("serviceid=")),
+        // What follows the last semicolon is padding, or unfinished.
+        let end = bytes.iter().rposition(|byte| *byte == b';').unwrap_or(0);
+        let mut pairs = Self::default();
+        for pair in bytes[..end].split(|byte| *byte == b';') {
+            match std::str::from_utf8(pair).ok().and_then(|pair| pair.split_once('=')) {
+                Some(("typehash", hash)) => pairs.type_hash = Some(hash.to_owned()),
+                Some(("clientid" | "serviceid", tag)) => pairs.service_tag = Some(tag.to_owned()),
+                _ => {}
+            }
         }
+        pairs
     }
 }
 
@@ -538,10 +539,22 @@ mod tests {
     }
 
     #[test]
-    fn user_data_is_found_behind_a_length_word() {
-        let parsed = UserData::parse(b"\x21\0\0\0clientid= 1.10.2;typehash=RIHS01_ab;\0\0\0");
+    fn user_data_is_read_by_whole_keys() {
+        let parsed = UserData::parse(b"clientid= 1.10.2;typehash=RIHS01_ab;\0\0\0");
         assert_eq!(parsed.type_hash.as_deref(), Some("RIHS01_ab"));
         assert_eq!(parsed.service_tag.as_deref(), Some(" 1.10.2"));
+        // Lyrical's services and byte arrays.
+        for lyrical in [
+            "sertypehash=RIHS01_cd;typehash=RIHS01_ab;",
+            "bufbe=cpu:;typehash=RIHS01_ab;sertypehash=RIHS01_cd;",
+        ] {
+            assert_eq!(
+                UserData::parse(lyrical.as_bytes()).type_hash.as_deref(),
+                Some("RIHS01_ab"),
+                "{lyrical}"
+            );
+        }
+        assert_eq!(UserData::parse(b"sertypehash=RIHS01_cd;"), UserData::default());
         assert_eq!(UserData::parse(b"typehash=\xff;"), UserData::default());
         assert_eq!(UserData::parse(b"typehash=unfinished"), UserData::default());
     }

@@ -40,6 +40,7 @@
 //! | subscribe | [`Handle::subscribe`]; undecoded for tools: [`Handle::subscribe_raw`] |
 //! | serve, also answering later | [`Handle::serve`] with a [`Responder`] that may be kept |
 //! | call | [`Handle::client`], then [`Client::call`] with a timeout; undecoded for tools: [`Handle::raw_client`] |
+//! | tell of calls (`ros2 service echo`) | [`Server::configure_introspection`], [`Client::configure_introspection`] |
 //! | timers | [`Handle::timer`], [`Handle::once`] |
 //! | drive an engine | [`Handle::engine_deadline`] on the [`monotonic`] clock, outputs drained in [`Handle::after_batch`] |
 //! | who is there | [`Context::graph`], [`Handle::on_graph_change`], [`Publisher::matched`], [`Client::is_ready`] |
@@ -79,11 +80,13 @@ pub mod config;
 pub mod console;
 mod context;
 mod counters;
+mod crash;
 pub mod discovery_info;
 mod error;
 mod event_loop;
 mod gid;
 pub mod graph;
+mod introspection;
 pub mod lifecycle;
 mod logging;
 pub mod names;
@@ -97,13 +100,16 @@ pub mod qos;
 mod raw;
 mod service;
 mod subscription;
+pub mod supervision;
 
 pub use context::{Completeness, Context, ContextOptions, IncompatibleQos};
 pub use counters::Counters;
+pub use crash::CRASHED;
 pub use error::{Error, Result};
 pub use event_loop::{EventLoop, Handle, Timer, monotonic};
 pub use gid::{Gid, GidPrefix, Vendor};
 pub use graph::Graph;
+pub use introspection::Introspection;
 pub use node::Node;
 pub use publisher::{Publisher, RawPublisher};
 pub use qos::Qos;

@@ -5,11 +5,11 @@
 
 use std::{
     cell::RefCell,
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     io::IsTerminal,
-    sync::OnceLock,
     sync::atomic::{AtomicBool, Ordering},
-    time::{Duration, SystemTime},
+    sync::{Mutex, OnceLock, PoisonError},
+    time::{Duration, Instant, SystemTime},
 };
 
 use rosless_wire::{builtin_interfaces::msg::Time, rcl_interfaces::msg::Log};
@@ -21,6 +21,10 @@ use crate::{
 
 /// More records than this between two turns of the event loop go to the console only.
 const QUEUE: usize = 1000;
+/// Records that one line of code may log at once, and the time between two of them after that: what strangers cause must
+/// not fill disks.
+const BURST: u32 = 200;
+const INTERVAL: Duration = Duration::from_millis(50);
 /// What RustDDS calls an error when a peer leaves before its answer is sent, or before it is looked at.
 const ORDINARY_DDS_ERRORS: [&str; 2] =
     ["Data is meant for the single reader", "Participant was updated, but DB does not have it"];
@@ -66,6 +70,29 @@ struct Sink {
     levels: LoggerLevels,
     console: bool,
     rosout: bool,
+    /// By file and line.
+    limits: Mutex<HashMap<(String, u32), Limit>>,
+}
+
+/// How much one line of code has logged lately.
+#[derive(Debug)]
+struct Limit {
+    /// When it would be done if it logged one record per interval.
+    busy_until: Instant,
+    left_out: u64,
+}
+
+impl Limit {
+    /// Whether a record may be logged, with how many were left out since the last one.
+    fn admit(&mut self, now: Instant) -> Option<u64> {
+        let busy_until = self.busy_until.max(now);
+        if busy_until.duration_since(now) >= INTERVAL * BURST {
+            self.left_out += 1;
+            return None;
+        }
+        self.busy_until = busy_until + INTERVAL;
+        Some(std::mem::take(&mut self.left_out))
+    }
 }
 
 /// Installs the sink, once per process. A program or test that brought its own keeps it.
@@ -76,6 +103,7 @@ pub(crate) fn install(arguments: &RosArguments) -> Result<(), UsageError> {
         levels: LoggerLevels::from(arguments),
         console: arguments.console_logs,
         rosout: arguments.rosout_logs,
+        limits: Mutex::default(),
     });
     if log::set_logger(sink).is_ok() {
         log::set_max_level(match sink.levels.lowest() {
@@ -129,6 +157,15 @@ fn logger_of(target: &str) -> String {
     LOGGERS.try_with(find).ok().flatten().unwrap_or_else(|| target.to_owned())
 }
 
+impl Sink {
+    fn admit(&self, record: &log::Record<'_>) -> Option<u64> {
+        let place = (record.file().unwrap_or_default().to_owned(), record.line().unwrap_or_default());
+        let now = Instant::now();
+        let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        limits.entry(place).or_insert(Limit { busy_until: now, left_out: 0 }).admit(now)
+    }
+}
+
 impl log::Log for Sink {
     fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
         if is_dds(metadata.target()) {
@@ -151,7 +188,18 @@ impl log::Log for Sink {
         if !self.levels.is_enabled(&logger, severity) {
             return;
         }
-        let message = record.args().to_string();
+        let left_out = match severity {
+            // Whoever asks for these wants all of them.
+            Severity::Debug => 0,
+            _ => match self.admit(record) {
+                Some(left_out) => left_out,
+                None => return,
+            },
+        };
+        let mut message = record.args().to_string();
+        if left_out > 0 {
+            message += &format!(" ({left_out} more records of this kind were left out)");
+        }
         if dds && ORDINARY_DDS_ERRORS.iter().any(|ordinary| message.starts_with(ordinary)) {
             return;
         }
@@ -196,6 +244,19 @@ fn is_dds(target: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_flood_from_one_line_is_cut_and_counted() {
+        let start = Instant::now();
+        let mut limit = Limit { busy_until: start, left_out: 0 };
+        // 20 000 goals a second.
+        let flood = (0..20_000).filter_map(|i| limit.admit(start + Duration::from_micros(50 * i)));
+        let (shown, told) = flood.fold((0, 0), |(shown, told), left_out| (shown + 1, told + left_out));
+        assert!((200..=222).contains(&shown), "{shown}");
+        let later = start + Duration::from_secs(60);
+        assert_eq!(limit.admit(later).map(|left_out| shown + told + left_out), Some(20_000));
+        assert_eq!(limit.admit(later), Some(0));
+    }
 
     #[test]
     fn records_speak_for_their_node() {

@@ -40,8 +40,10 @@ impl<S: 'static> Handle<S> {
                 let Some(node) = inner.upgrade().map(Node::from_inner) else { continue };
                 if context.0.node_services
                     && let Err(error) = handle.serve_node(&node)
+                    && let Ok(core) = handle.core()
                 {
-                    log::error!(target: node.logger(), "cannot offer the services of a node: {error}");
+                    // Half a node would be taken for a whole one.
+                    core.fail(error);
                 }
                 tended.push(Tended { node: inner, clock: None });
             }
@@ -78,9 +80,10 @@ impl<S: 'static> Handle<S> {
         if node.parameter(START_TYPE_DESCRIPTION_SERVICE) == Ok(true) {
             // Made when somebody asks: most nodes never are.
             let registry = Rc::new(OnceCell::new());
-            let server = self.serve::<GetTypeDescription>(
+            let server = self.serve_with::<GetTypeDescription>(
                 node,
                 "~/get_type_description",
+                Qos::services(),
                 move |_, request, responder| {
                     responder.reply(&describe(registry.get_or_init(Registry::embedded), &request));
                 },

@@ -30,6 +30,8 @@ pub(crate) struct TopicSpec {
     pub(crate) dds_topic: String,
     pub(crate) dds_type: String,
     pub(crate) type_hash: String,
+    /// The hash of the whole service's type, where the distribution announces it.
+    pub(crate) service_hash: Option<&'static str>,
     pub(crate) qos: Qos,
     /// Zero for topics; services may have many requests under way.
     pub(crate) burst: u32,
@@ -50,11 +52,13 @@ impl TopicSpec {
         burst: u32,
     ) -> Result<Self> {
         let dds_type = names::type_to_dds(type_name).map_err(Error::name)?;
-        Ok(Self { dds_topic, dds_type, type_hash: type_hash.to_owned(), qos, burst })
+        Ok(Self { dds_topic, dds_type, type_hash: type_hash.to_owned(), service_hash: None, qos, burst })
     }
 
     fn user_data(&self) -> String {
-        if self.type_hash.is_empty() { String::new() } else { format!("typehash={};", self.type_hash) }
+        let pair = |key: &str, hash: &str| format!("{key}={hash};");
+        let own = if self.type_hash.is_empty() { String::new() } else { pair("typehash", &self.type_hash) };
+        own + &self.service_hash.map_or_else(String::new, |hash| pair("sertypehash", hash))
     }
 
     pub(crate) fn ros_name(&self) -> String {

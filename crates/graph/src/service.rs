@@ -6,10 +6,9 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     io,
-    marker::PhantomData,
-    rc::Rc,
+    rc::{Rc, Weak},
     time::Duration,
 };
 
@@ -25,6 +24,8 @@ use crate::{
     Counters, Error, Gid, GidPrefix, Graph, Node, Qos, Result, SampleInfo, Vendor,
     counters::RateLimit,
     event_loop::{Handle, Source, Timer, monotonic},
+    introspection::{self, CallId, Introspect, Introspection, Introspector, Step},
+    parameters::ParameterValue,
     raw::{Addressing, RawSample, RawWriter, TopicSpec},
     subscription::Inbox,
 };
@@ -33,6 +34,9 @@ use crate::{
 const BURST: u32 = 1000;
 /// How long a reply waits for its asker's reader to be discovered.
 const REPLY_PATIENCE: Duration = Duration::from_secs(5);
+/// Replies of one service that may wait, and the bytes they may have together: a request costs its sender nothing.
+const MAX_WAITING: usize = 1000;
+const MAX_WAITING_BYTES: usize = 4 << 20;
 /// RTPS's SEQUENCENUMBER_UNKNOWN: a Fast DDS client tells only its reader, the number is that of the sample itself.
 const UNKNOWN_SEQUENCE: i64 = (u32::MAX as i64) << 32;
 
@@ -49,15 +53,18 @@ fn specs(
     service: &str,
     request: TypeAndHash<'_>,
     response: TypeAndHash<'_>,
+    whole: Option<&'static str>,
     qos: Qos,
 ) -> Result<(TopicSpec, TopicSpec)> {
     let name = node.resolve_service(service)?;
     let request_topic = names::service_request_topic(&name).map_err(Error::name)?;
     let reply_topic = names::service_reply_topic(&name).map_err(Error::name)?;
-    Ok((
-        TopicSpec::new(request_topic, request.0, request.1, qos, BURST)?,
-        TopicSpec::new(reply_topic, response.0, response.1, qos, BURST)?,
-    ))
+    let distro = node.context().settings().environment.distro.unwrap_or_default();
+    let service_hash = whole.filter(|_| distro.has_service_hashes());
+    let spec = |topic, (name, hash): TypeAndHash<'_>| {
+        Ok(TopicSpec { service_hash, ..TopicSpec::new(topic, name, hash, qos, BURST)? })
+    };
+    Ok((spec(request_topic, request)?, spec(reply_topic, response)?))
 }
 
 /// Cyclone's 16 bytes in front of a body.
@@ -141,6 +148,20 @@ impl Asker {
         }
     }
 
+    /// The call as its client knows it.
+    fn call(&self) -> CallId {
+        let mut client = [0; 16];
+        match self {
+            Self::Cyclone { header, .. } => {
+                client[..8].copy_from_slice(&header.client.to_le_bytes());
+                CallId { client, sequence: header.sequence }
+            }
+            Self::Fast { reader: gid, sequence } | Self::Anonymous { writer: gid, sequence } => {
+                CallId { client: gid.0, sequence: *sequence }
+            }
+        }
+    }
+
     fn reply(&self, payload: &[u8]) -> (Vec<u8>, Option<(Gid, i64)>) {
         match self {
             Self::Cyclone { header, .. } => (header.join(payload), None),
@@ -154,16 +175,53 @@ impl Asker {
 #[derive(Debug)]
 struct WaitingReply {
     asker: Asker,
+    /// The participant whose request it answers, whatever reader that named.
+    from: GidPrefix,
     payload: Vec<u8>,
     until: Duration,
 }
 
-#[derive(Debug)]
+/// Replies whose asker's reader is not known yet, by participant and oldest first.
+#[derive(Debug, Default)]
+struct Waiting {
+    replies: BTreeMap<GidPrefix, VecDeque<WaitingReply>>,
+    count: usize,
+    bytes: usize,
+}
+
+impl Waiting {
+    /// Keeps `reply`; returns how many others had to go. The participant with the most replies loses, so that one that
+    /// floods costs nobody else an answer.
+    fn push(&mut self, reply: WaitingReply) -> u64 {
+        self.count += 1;
+        self.bytes += reply.payload.len();
+        self.replies.entry(reply.from).or_default().push_back(reply);
+        let mut dropped = 0;
+        while self.count > MAX_WAITING || self.bytes > MAX_WAITING_BYTES {
+            let Some(most) = self.replies.values_mut().max_by_key(|replies| replies.len()) else { break };
+            let Some(oldest) = most.pop_front() else { break };
+            self.count -= 1;
+            self.bytes -= oldest.payload.len();
+            dropped += 1;
+            self.replies.retain(|_, replies| !replies.is_empty());
+        }
+        dropped
+    }
+
+    fn next_deadline(&self) -> Option<Duration> {
+        self.replies.values().filter_map(|replies| Some(replies.front()?.until)).min()
+    }
+}
+
 struct Replies {
     writer: RawWriter,
     node: Node,
     name: String,
-    waiting: RefCell<Vec<WaitingReply>>,
+    waiting: RefCell<Waiting>,
+    /// Has [`retry`](Self::retry) called after a time, on the event loop.
+    retry_after: Box<dyn Fn(Duration)>,
+    retry_is_due: Cell<bool>,
+    unanswered: Cell<u64>,
     complaint: RateLimit,
 }
 
@@ -171,28 +229,52 @@ impl Replies {
     fn send(&self, reply: WaitingReply) {
         let readers = reply.asker.readers(&self.writer.gid, &self.node.context().graph());
         if readers.is_empty() {
-            self.waiting.borrow_mut().push(reply);
-            return;
+            let dropped = self.waiting.borrow_mut().push(reply);
+            self.gave_up(dropped, &"too many askers have no reader for their answer");
+            return self.schedule_retry();
         }
         let (payload, related) = reply.asker.reply(&reply.payload);
         for reader in readers {
             let written = self.writer.write(payload.clone(), Addressing { only: Some(reader), related });
-            if written.is_none() && self.complaint.may_speak() {
-                log::warn!(target: self.node.logger(), "{}: a reply was dropped: {reader} does not read", self.name);
+            if written.is_none() {
+                self.gave_up(1, &format_args!("{reader} does not read"));
             }
+        }
+    }
+
+    fn gave_up(&self, count: u64, reason: &dyn std::fmt::Display) {
+        self.unanswered.set(self.unanswered.get() + count);
+        if count > 0 && self.complaint.may_speak() {
+            let (name, total) = (&self.name, self.unanswered.get());
+            log::warn!(target: self.node.logger(), "{name}: a reply was dropped: {reason} ({total} such replies so far)");
+        }
+    }
+
+    fn schedule_retry(&self) {
+        let deadline = self.waiting.borrow().next_deadline();
+        if let Some(deadline) = deadline.filter(|_| !self.retry_is_due.replace(true)) {
+            (self.retry_after)(deadline.saturating_sub(monotonic()));
         }
     }
 
     /// Sends what waited for a reader that is known now, and gives up on what waited too long.
     fn retry(&self) {
         let now = monotonic();
-        for reply in self.waiting.take() {
+        let mut late = 0;
+        for reply in self.waiting.take().replies.into_values().flatten() {
             if reply.until > now {
                 self.send(reply);
-            } else if self.complaint.may_speak() {
-                log::warn!(target: self.node.logger(), "{}: an asker left before it was answered", self.name);
+            } else {
+                late += 1;
             }
         }
+        self.gave_up(late, &"an asker left before it was answered, or never had a reader");
+    }
+}
+
+impl std::fmt::Debug for Replies {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Replies").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -200,8 +282,9 @@ impl Replies {
 #[must_use = "a request without a reply leaves the asker waiting"]
 pub struct Responder<T: Service> {
     asker: Asker,
+    from: GidPrefix,
     replies: Rc<Replies>,
-    service: PhantomData<fn(T)>,
+    introspector: Rc<Introspector<T>>,
 }
 
 impl<T: Service> std::fmt::Debug for Responder<T> {
@@ -212,23 +295,22 @@ impl<T: Service> std::fmt::Debug for Responder<T> {
 
 impl<T: Service> Responder<T> {
     pub fn reply(self, response: &T::Response) {
-        let payload = cdr::to_payload(response);
-        self.replies.send(WaitingReply { asker: self.asker, payload, until: monotonic() + REPLY_PATIENCE });
+        let (asker, from, payload) = (self.asker, self.from, cdr::to_payload(response));
+        self.introspector.tell(Step::ResponseSent(response), asker.call());
+        self.replies.send(WaitingReply { asker, from, payload, until: monotonic() + REPLY_PATIENCE });
     }
 
     /// The participant that asked.
     pub fn asker(&self) -> GidPrefix {
-        match self.asker {
-            Asker::Cyclone { writer: gid, .. }
-            | Asker::Fast { reader: gid, .. }
-            | Asker::Anonymous { writer: gid, .. } => gid.prefix(),
-        }
+        self.from
     }
 }
 
 /// A service on an event loop. Dropping this handle changes nothing; [`close`](Self::close) ends the service.
 pub struct Server<S> {
     inbox: Rc<Inbox>,
+    replies: Rc<Replies>,
+    introspector: Rc<dyn Introspect>,
     handle: Handle<S>,
     token: usize,
 }
@@ -246,7 +328,12 @@ impl<S: 'static> Server<S> {
     }
 
     pub fn counters(&self) -> Counters {
-        self.inbox.counters()
+        Counters { unanswered: self.replies.unanswered.get(), ..self.inbox.counters() }
+    }
+
+    /// Publishes the requests that come in and the responses that go out on `<service>/_service_event`, or no longer.
+    pub fn configure_introspection(&self, state: Introspection) -> Result<()> {
+        self.introspector.configure(state)
     }
 
     /// Ends the service; peers see it vanish. Replies still owed can be given.
@@ -322,18 +409,18 @@ struct ClientInner<S> {
 }
 
 /// Calls one service. Cheap to clone.
-pub struct Client<T, S> {
+pub struct Client<T: Service, S> {
     raw: RawClient<S>,
-    service: PhantomData<fn(T)>,
+    introspector: Rc<Introspector<T>>,
 }
 
-impl<T, S> Clone for Client<T, S> {
+impl<T: Service, S> Clone for Client<T, S> {
     fn clone(&self) -> Self {
-        Self { raw: self.raw.clone(), service: PhantomData }
+        Self { raw: self.raw.clone(), introspector: self.introspector.clone() }
     }
 }
 
-impl<T, S> std::fmt::Debug for Client<T, S> {
+impl<T: Service, S> std::fmt::Debug for Client<T, S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Client").field(&self.raw.0.inbox).finish()
     }
@@ -359,18 +446,27 @@ impl<T: Service + 'static, S: 'static> Client<T, S> {
         callback: impl FnOnce(&mut S, Result<T::Response, CallError>) + 'static,
     ) {
         let inbox = self.raw.0.inbox.clone();
+        let introspector = self.introspector.clone();
+        let call = CallId { client: inbox.gid.0, sequence: self.raw.0.next_call.get() as i64 };
+        introspector.tell(Step::RequestSent(request), call);
         self.raw.send(cdr::to_payload(request), timeout, move |app, reply| {
-            let response = reply.and_then(|reply| {
+            let response: Result<T::Response, _> = reply.and_then(|reply| {
                 cdr::from_body(&reply.body, reply.order).map_err(|error| {
                     inbox.undecodable(Some(reply.info.publisher), &error);
                     CallError::Undecodable { service: inbox.name.clone(), reason: error.to_string() }
                 })
             });
-            if response.is_ok() {
+            if let Ok(response) = &response {
                 inbox.delivered();
+                introspector.tell(Step::ResponseReceived(response), call);
             }
             callback(app, response);
         });
+    }
+
+    /// Publishes the requests that go out and the responses that come in on `<service>/_service_event`, or no longer.
+    pub fn configure_introspection(&self, state: Introspection) -> Result<()> {
+        self.introspector.configure(state)
     }
 
     /// Calls that wait for their response.
@@ -587,6 +683,19 @@ impl<S: 'static> Source<S> for ClientSource<S> {
     }
 }
 
+impl Node {
+    /// What the parameters given from outside say about introspection.
+    fn introspection(&self) -> Result<Introspection> {
+        let given = self.context().settings().arguments.parameters.for_node(&self.full_name());
+        match given.get(introspection::PARAMETER) {
+            // `off` is a boolean to YAML.
+            None | Some(ParameterValue::Bool(false)) => Ok(Introspection::Off),
+            Some(ParameterValue::String(text)) => text.parse().map_err(Error::name),
+            Some(other) => Err(Error::name(format!("{}: {other:?} is no text", introspection::PARAMETER))),
+        }
+    }
+}
+
 impl<S: 'static> Handle<S> {
     /// Serves `service`. The callback gets each request and the way back to its asker.
     pub fn serve<T: Service + 'static>(
@@ -595,7 +704,9 @@ impl<S: 'static> Handle<S> {
         service: &str,
         callback: impl FnMut(&mut S, T::Request, Responder<T>) + 'static,
     ) -> Result<Server<S>> {
-        self.serve_with::<T>(node, service, Qos::services(), callback)
+        let server = self.serve_with::<T>(node, service, Qos::services(), callback)?;
+        server.configure_introspection(node.introspection()?)?;
+        Ok(server)
     }
 
     /// Serves `service` with another quality of service than usual.
@@ -606,17 +717,37 @@ impl<S: 'static> Handle<S> {
         qos: Qos,
         mut callback: impl FnMut(&mut S, T::Request, Responder<T>) + 'static,
     ) -> Result<Server<S>> {
-        let (request, reply) = specs(node, service, type_of::<T::Request>(), type_of::<T::Response>(), qos)?;
+        let (request, response) = (type_of::<T::Request>(), type_of::<T::Response>());
+        let (request, reply) = specs(node, service, request, response, Some(T::TYPE_HASH), qos)?;
         // The writer first: a client that sees our reader may ask at once.
         let writer = RawWriter::new(node, reply)?;
         let inbox = Rc::new(Inbox::new(node, request, false)?);
-        let replies = Rc::new(Replies {
-            writer,
-            node: node.clone(),
-            name: inbox.name.clone(),
-            waiting: RefCell::default(),
-            complaint: RateLimit::default(),
+        let handle = self.clone();
+        let replies = Rc::new_cyclic(|this: &Weak<Replies>| {
+            let this = this.clone();
+            let retry_after = move |delay| {
+                let this = this.clone();
+                handle.once(delay, move |_| {
+                    if let Some(replies) = this.upgrade() {
+                        replies.retry_is_due.set(false);
+                        replies.retry();
+                        replies.schedule_retry();
+                    }
+                });
+            };
+            Replies {
+                writer,
+                node: node.clone(),
+                name: inbox.name.clone(),
+                waiting: RefCell::default(),
+                retry_after: Box::new(retry_after),
+                retry_is_due: Cell::new(false),
+                unanswered: Cell::new(0),
+                complaint: RateLimit::default(),
+            }
         });
+        let introspector = Rc::new(Introspector::<T>::new(&node.unowned(), &inbox.name));
+        let calls = introspector.clone();
         let callback = move |app: &mut S, sample: RawSample, parts: &ServerParts<'_>| {
             let (publisher, order) = (sample.info.publisher, sample.order);
             let Some((asker, body)) = Asker::of(sample) else {
@@ -625,16 +756,21 @@ impl<S: 'static> Handle<S> {
             match cdr::from_body::<T::Request>(&body, order) {
                 Ok(request) => {
                     parts.inbox.delivered();
-                    let replies = parts.replies.clone();
-                    callback(app, request, Responder { asker, replies, service: PhantomData });
+                    let (replies, introspector) = (parts.replies.clone(), calls.clone());
+                    introspector.tell(Step::RequestReceived(&request), asker.call());
+                    let from = publisher.prefix();
+                    callback(app, request, Responder { asker, from, replies, introspector });
                 }
                 Err(error) => parts.inbox.undecodable(Some(publisher), &error),
             }
         };
-        let source =
-            Rc::new(ServerSource { inbox: inbox.clone(), replies, callback: RefCell::new(callback) });
+        let source = Rc::new(ServerSource {
+            inbox: inbox.clone(),
+            replies: replies.clone(),
+            callback: RefCell::new(callback),
+        });
         let token = self.core()?.add_source(&mut inbox.reader.borrow_mut().dds, |_| source)?;
-        Ok(Server { inbox, handle: self.clone(), token })
+        Ok(Server { inbox, replies, introspector, handle: self.clone(), token })
     }
 
     /// A client of `service`.
@@ -649,8 +785,10 @@ impl<S: 'static> Handle<S> {
         service: &str,
         qos: Qos,
     ) -> Result<Client<T, S>> {
-        let raw = self.raw_client(node, service, type_of::<T::Request>(), type_of::<T::Response>(), qos)?;
-        Ok(Client { raw, service: PhantomData })
+        let (request, response) = (type_of::<T::Request>(), type_of::<T::Response>());
+        let raw = self.client_of(node, specs(node, service, request, response, Some(T::TYPE_HASH), qos)?)?;
+        let introspector = Rc::new(Introspector::new(node, raw.service()));
+        Ok(Client { raw, introspector })
     }
 
     /// A client of a service whose request and response types are known only at run time.
@@ -662,7 +800,10 @@ impl<S: 'static> Handle<S> {
         response: TypeAndHash<'_>,
         qos: Qos,
     ) -> Result<RawClient<S>> {
-        let (request, reply) = specs(node, service, request, response, qos)?;
+        self.client_of(node, specs(node, service, request, response, None, qos)?)
+    }
+
+    fn client_of(&self, node: &Node, (request, reply): (TopicSpec, TopicSpec)) -> Result<RawClient<S>> {
         // The reader first: a server that sees our writer may answer at once.
         let inbox = Rc::new(Inbox::new(node, reply, false)?);
         let writer = RawWriter::new(node, request)?;
@@ -754,6 +895,25 @@ mod tests {
             CycloneHeader::split(&Bytes::from(header.join(b"\0\x01\0\0body")).slice(4..), ByteOrder::Little),
             Some((header, rest))
         );
+    }
+
+    #[test]
+    fn who_floods_loses_its_own_replies_and_nobody_elses() {
+        let mut waiting = Waiting::default();
+        let reply = |from: u8, length: usize| WaitingReply {
+            asker: Asker::Anonymous { writer: gid("01120000000000000000000000000103"), sequence: 1 },
+            from: GidPrefix([from; 12]),
+            payload: vec![0; length],
+            until: Duration::from_secs(u64::from(from)),
+        };
+        assert_eq!(waiting.push(reply(1, 100)), 0);
+        let dropped: u64 = (0..150_000).map(|_| waiting.push(reply(2, 100))).sum();
+        assert_eq!((waiting.count, dropped), (MAX_WAITING, 150_001 - MAX_WAITING as u64));
+        assert_eq!(waiting.replies[&GidPrefix([1; 12])].len(), 1);
+        assert_eq!(waiting.next_deadline(), Some(Duration::from_secs(1)));
+        assert_eq!((0..100).map(|_| waiting.push(reply(2, 1 << 20))).max(), Some(998));
+        assert!(waiting.bytes <= MAX_WAITING_BYTES, "{}", waiting.bytes);
+        assert_eq!(waiting.replies[&GidPrefix([1; 12])].len(), 1);
     }
 
     fn endpoint(gid: Gid, tag: Option<&str>) -> crate::graph::Endpoint {

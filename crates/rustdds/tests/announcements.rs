@@ -2,7 +2,11 @@
 
 mod common;
 
-use std::{net::Ipv4Addr, time::Duration};
+use std::{
+    collections::BTreeSet,
+    net::{Ipv4Addr, UdpSocket},
+    time::Duration,
+};
 
 use common::{exchange, local, reader, reliable, writer, SOON};
 use rosless_tests::{eventually_some, DomainLease};
@@ -71,4 +75,67 @@ fn dropped_participant_says_goodbye() {
     drop(leaving);
     let lost = next(&|event| matches!(event, Event::ParticipantLost { id, .. } if *id == guid.prefix));
     assert!(matches!(lost, Event::ParticipantLost { reason: LostReason::Disposed, .. }), "{lost:?}");
+}
+
+/// A parameter of a discovery message, padded.
+fn parameter(id: u16, value: &[u8]) -> Vec<u8> {
+    let mut value = value.to_vec();
+    value.resize(value.len().next_multiple_of(4), 0);
+    [&id.to_le_bytes()[..], &(value.len() as u16).to_le_bytes(), &value].concat()
+}
+
+fn string(text: &str) -> Vec<u8> {
+    let mut bytes = [&(text.len() as u32 + 1).to_le_bytes()[..], text.as_bytes(), b"\0"].concat();
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
+/// Stock does not know a reader whose content filter it cannot read. Newer ROS distributions have filtered feedback and
+/// keyed endpoints.
+#[test]
+fn readers_with_content_filters_and_with_keys_are_seen() {
+    let lease = DomainLease::acquire();
+    let watcher = local(lease.id()).build().expect("participant");
+    let events = watcher.status_listener();
+    // Without endpoints of its own, so the numbers of what it announces are ours to use.
+    let speaker = local(lease.id()).build().expect("participant");
+    let prefix = &speaker.guid().to_bytes()[..12];
+    let names = ["filtered", "rt/feedback", "DDSSQL", "goal_id.uuid = &hex(00)"].map(string).concat();
+    let filters = [
+        ([0, 0, 0x10, 0x04], [names.clone(), 0u32.to_le_bytes().to_vec()].concat()),
+        ([0, 0, 0x11, 0x07], [names, 1u32.to_le_bytes().to_vec(), string("5")].concat()),
+        ([0, 0, 0x12, 0x04], vec![0xff; 8]),
+    ];
+    let announce = |number: usize, entity: [u8; 4], filter: &[u8]| {
+        let list = [
+            parameter(0x005a, &[prefix, &entity].concat()),
+            parameter(0x0005, &string("rt/feedback")),
+            parameter(0x0007, &string("pkg::action::dds_::Act_FeedbackMessage_")),
+            parameter(0x001a, &[2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+            parameter(0x0035, filter),
+            parameter(0x0001, &[]),
+        ];
+        let number = [0i32.to_le_bytes(), (number as u32).to_le_bytes()].concat();
+        let head: &[u8] = &[0, 0, 16, 0, 0, 0, 4, 0xc7, 0, 0, 4, 0xc2];
+        let body = [head, &number, &[0, 3, 0, 0], &list.concat()].concat();
+        let length = (body.len() as u16).to_le_bytes();
+        let packet = [b"RTPS\x02\x03\x01\x12", prefix, &[0x15, 5], &length, &body].concat();
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("socket");
+        socket.send_to(&packet, (Ipv4Addr::LOCALHOST, 7410 + 250 * lease.id())).expect("sent");
+    };
+    let mut seen = BTreeSet::new();
+    eventually_some("all three are known", SOON, || {
+        for (index, (entity, filter)) in filters.iter().enumerate() {
+            announce(index + 1, *entity, filter);
+        }
+        while let Some(event) = events.try_recv_status() {
+            match event {
+                Event::ReaderDetected { reader } if reader.topic_name == "rt/feedback" => {
+                    seen.insert(reader.guid);
+                }
+                _ => {}
+            }
+        }
+        (seen.len() == filters.len()).then_some(())
+    });
 }

@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use crate::definition::{Arity, BaseType, Primitive};
 use crate::layout::{Element, MessageType, ValueType};
+use crate::pyyaml::{self, Plain};
 use crate::value::{DynamicMessage, Value};
 
 /// A point in time for the words `now` and `auto`, as in `builtin_interfaces/msg/Time`.
@@ -259,14 +260,14 @@ impl<'de> Visitor<'de> for Seed<'_> {
                     (Primitive::Bool, "no" | "No" | "NO" | "off" | "Off" | "OFF", ..) => {
                         Ok(Value::Bool(false))
                     }
-                    (Primitive::Float32 | Primitive::Float64, ..) => match text.parse() {
-                        Ok(value) => self.float(value),
-                        Err(_) => Err(self.wrong(format_args!("'{text}'"))),
-                    },
                     (Primitive::Bool, ..) => Err(self.wrong(format_args!("'{text}'"))),
-                    _ => match text.parse() {
-                        Ok(value) => self.number(value),
-                        Err(_) => Err(self.wrong(format_args!("'{text}'"))),
+                    // Numbers that YAML 1.2 does not know: 010, 1_000, 12:30.
+                    _ => match (pyyaml::resolve(text), p, text.parse::<f64>(), text.parse::<i128>()) {
+                        (Plain::Int(Some(value)), ..) => self.number(value),
+                        (Plain::Float(value), Primitive::Float32 | Primitive::Float64, ..)
+                        | (_, Primitive::Float32 | Primitive::Float64, Ok(value), _) => self.float(value),
+                        (.., Ok(value)) => self.number(value),
+                        _ => Err(self.wrong(format_args!("'{text}'"))),
                     },
                 }
             }

@@ -23,6 +23,7 @@ mod layout;
 mod numpy;
 mod parse;
 pub mod python;
+pub mod pyyaml;
 mod registry;
 mod show;
 mod value;

@@ -6,6 +6,7 @@
 use crate::definition::{Arity, Primitive};
 use crate::layout::ValueType;
 use crate::python;
+use crate::pyyaml::{self, Plain};
 use crate::value::{DynamicMessage, Value};
 
 /// How [`DynamicMessage::to_yaml`] and [`DynamicMessage::to_csv`] write.
@@ -217,7 +218,7 @@ impl Writer {
     fn text(&mut self, text: &str, indent: usize, flow: bool) {
         let allowed = analyze(text);
         let plain = if flow { allowed.flow_plain } else { allowed.block_plain };
-        if plain && !resolves_to_other_type(text) {
+        if plain && pyyaml::resolve(text) == Plain::Text {
             self.out.push_str(text);
         } else if allowed.single_quoted {
             self.single_quoted(text, indent);
@@ -397,121 +398,6 @@ fn analyze(text: &str) -> Allowed {
         flow_plain: !no_plain && !flow_indicator,
         block_plain: !no_plain && !block_indicator,
         single_quoted: !(break_space || space_break || special),
-    }
-}
-
-/// Whether plain text would be read as null, bool, number, date, merge or value marker (YAML 1.1 as PyYAML reads it).
-fn resolves_to_other_type(text: &str) -> bool {
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" | "<<" | "=" => return true,
-        "yes" | "Yes" | "YES" | "no" | "No" | "NO" | "on" | "On" | "ON" | "off" | "Off" | "OFF" => {
-            return true;
-        }
-        "true" | "True" | "TRUE" | "false" | "False" | "FALSE" => return true,
-        ".nan" | ".NaN" | ".NAN" => return true,
-        _ => {}
-    }
-    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    matches!(unsigned, ".inf" | ".Inf" | ".INF")
-        || is_int(unsigned)
-        || is_float(unsigned, unsigned.len() == text.len())
-        || is_timestamp(text)
-}
-
-fn all(text: &str, accept: impl Fn(u8) -> bool) -> bool {
-    !text.is_empty() && text.bytes().all(accept)
-}
-
-fn digits(text: &str) -> bool {
-    all(text, |b| b.is_ascii_digit())
-}
-
-/// A digit, then digits and underscores.
-fn number(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_digit()) && all(text, |b| b.is_ascii_digit() || b == b'_')
-}
-
-/// `:` and one or two digits of base 60, at least once.
-fn sexagesimal(mut parts: std::str::Split<'_, char>) -> bool {
-    let place = |p: &str| digits(p) && (p.len() == 1 || (p.len() == 2 && p.as_bytes()[0] <= b'5'));
-    parts.next().is_some_and(place) && parts.all(place)
-}
-
-fn is_int(unsigned: &str) -> bool {
-    if let Some(binary) = unsigned.strip_prefix("0b") {
-        return all(binary, |b| matches!(b, b'0' | b'1' | b'_'));
-    }
-    if let Some(hex) = unsigned.strip_prefix("0x") {
-        return all(hex, |b| b.is_ascii_hexdigit() || b == b'_');
-    }
-    let octal = unsigned.strip_prefix('0').is_some_and(|o| all(o, |b| matches!(b, b'0'..=b'7' | b'_')));
-    let decimal = |text: &str| number(text) && !text.starts_with('0');
-    let mut parts = unsigned.split(':');
-    let first = parts.next().unwrap_or_default();
-    octal || unsigned == "0" || decimal(unsigned) || (decimal(first) && sexagesimal(parts))
-}
-
-fn is_float(unsigned: &str, has_no_sign: bool) -> bool {
-    let (mantissa, exponent) = match unsigned.find(['e', 'E']) {
-        Some(at) => (&unsigned[..at], Some(&unsigned[at + 1..])),
-        None => (unsigned, None),
-    };
-    if exponent.is_some_and(|e| !e.strip_prefix(['-', '+']).is_some_and(digits)) {
-        return false;
-    }
-    let Some((whole, fraction)) = mantissa.split_once('.') else { return false };
-    if whole.is_empty() {
-        return has_no_sign && number(fraction);
-    }
-    let tail = fraction.is_empty() || all(fraction, |b| b.is_ascii_digit() || b == b'_');
-    let mut parts = whole.split(':');
-    let first = parts.next().unwrap_or_default();
-    tail && (number(whole) || (exponent.is_none() && number(first) && sexagesimal(parts)))
-}
-
-/// `2001-12-14`, or a date with a time behind it.
-fn is_timestamp(text: &str) -> bool {
-    let short = |t: &str| digits(t) && t.len() <= 2;
-    let mut parts = text.splitn(3, '-');
-    let (Some(year), Some(month), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
-        return false;
-    };
-    if year.len() != 4 || !digits(year) || !short(month) {
-        return false;
-    }
-    let Some(day_end) = rest.find(['T', 't', ' ', '\t']) else {
-        return month.len() == 2 && rest.len() == 2 && digits(rest);
-    };
-    let (day, time) = rest.split_at(day_end);
-    let time = match time.strip_prefix(['T', 't']) {
-        Some(time) => time,
-        None => time.trim_start_matches([' ', '\t']),
-    };
-    let mut parts = time.splitn(3, ':');
-    let (Some(hour), Some(minute), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
-        return false;
-    };
-    if !short(day)
-        || !short(hour)
-        || minute.len() != 2
-        || !digits(minute)
-        || !rest.get(..2).is_some_and(digits)
-    {
-        return false;
-    }
-    let rest = &rest[2..];
-    let rest = match rest.strip_prefix('.') {
-        Some(fraction) => fraction.trim_start_matches(|c: char| c.is_ascii_digit()),
-        None => rest,
-    };
-    let zone = rest.trim_start_matches([' ', '\t']);
-    if rest.is_empty() || zone == "Z" {
-        return true;
-    }
-    let Some(offset) = zone.strip_prefix(['-', '+']) else { return false };
-    match offset.split_once(':') {
-        Some((hour, minute)) => short(hour) && minute.len() == 2 && digits(minute),
-        None => short(offset),
     }
 }
 

@@ -4,7 +4,12 @@ use std::time::Instant;
 
 use rosless_graph::{Qos, discovery_info, qos::History};
 use rosless_tests::{DomainLease, Vendor};
-use rosless_wire::{Message, example_interfaces::srv::AddTwoInts, std_msgs::msg::String as Text};
+use rosless_wire::{
+    Message,
+    example_interfaces::srv::AddTwoInts,
+    rmw_dds_common::{self, msg::ParticipantEntitiesInfo},
+    std_msgs::msg::String as Text,
+};
 
 use crate::ours::{Ours, PATIENCE, typehash};
 
@@ -97,7 +102,7 @@ fn a_node_that_leaves_is_gone_at_once() {
 }
 
 #[test]
-fn we_see_their_nodes_in_both_gid_sizes() {
+fn we_see_their_nodes_in_both_gid_sizes_and_answer_in_theirs() {
     for (vendor, size) in [
         (Vendor::Cyclone, discovery_info::GidSize::Bytes16),
         (Vendor::FastDds, discovery_info::GidSize::Bytes24),
@@ -123,6 +128,7 @@ fn we_see_their_nodes_in_both_gid_sizes() {
             nodes: vec![node],
         };
         peer.write("info", &discovery_info::encode(&entities, size));
+        peer.reader("ours", INFO_TOPIC, INFO_TYPE, INFO_QOS, b"");
         let mut ours = Ours::new(&domain, "looker", ());
         let context = ours.node.context().clone();
         ours.run_until("their node and its publisher", |()| {
@@ -136,6 +142,14 @@ fn we_see_their_nodes_in_both_gid_sizes() {
         let history = if vendor == Vendor::Cyclone { History::KeepLast(5) } else { History::Unknown };
         assert_eq!(publisher.qos.history, history, "{vendor:?}");
         assert_eq!(graph.node_of(&publisher.gid).map(|n| n.to_string()).as_deref(), Some("/lab/talker"));
+        ours.run_until("our nodes in their size", |()| {
+            // The peer hears its own words, too.
+            let samples = peer.samples("ours");
+            let sizes =
+                samples.iter().filter_map(|s| rmw_dds_common::decode_participant_info(&s.payload).ok());
+            let ours = |(info, _): &(ParticipantEntitiesInfo, _)| info.gid.data == context.gid().0;
+            sizes.rev().find(ours).is_some_and(|(_, written)| written == size)
+        });
     }
 }
 

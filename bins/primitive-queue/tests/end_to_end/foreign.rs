@@ -18,7 +18,7 @@ fn served(vendor: Vendor) {
     let knock = cdr::to_payload(&to_industrial(&helper(code::RESET_STOP)));
 
     peer.writer("reliable", TOPIC, TYPE, "reliable,volatile,10", user_data.as_bytes());
-    peer.wait_matched("reliable", 2);
+    peer.wait_matched("reliable", 1);
     (0..3).for_each(|_| peer.write("reliable", &command));
     rig.until("three commands are executed", |seen| seen.count("finished") == 3);
     assert_eq!(rig.seen.sequence_numbers("accepted"), [1, 2, 3]);

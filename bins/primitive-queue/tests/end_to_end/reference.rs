@@ -62,7 +62,7 @@ fn control_msgs_are_taken_on_their_own_topic() {
     let mut rig = Rig::new(&[]);
     let topic = format!("{NODE}/reference_control_msgs");
     let publisher = rig.node.publisher::<control_msgs::msg::MotionPrimitive>(&topic, Qos::default()).unwrap();
-    rig.wait("both readers listen", |_| publisher.matched() == 2);
+    rig.wait("its reader listens", |_| publisher.matched() == 1);
     let raw = RawPrimitive { kind: code::LINEAR_JOINT, ..ptp(0.1) };
     publisher.publish(&to_control(&raw));
     rig.until("it is done", |seen| seen.count("finished") == 1);
@@ -191,7 +191,7 @@ fn garbage_never_moves_the_robot() {
         Qos::default().depth(100),
     );
     let raw = raw.unwrap();
-    rig.wait("the readers listen", |_| raw.matched() == 2);
+    rig.wait("the reader listens", |_| raw.matched() == 1);
     let whole = cdr::to_payload(&to_industrial(&ptp(0.5)));
     // The publisher pads to four bytes with zeros; what is cut off here is more than that.
     for length in (4..whole.len() - 4).step_by(5) {

@@ -102,7 +102,7 @@ impl Rig {
             seen.queue.as_ref().is_some_and(|queue| queue.active) && !seen.states.is_empty()
         });
         // Both of its readers: the answer to the first command would show the reliable one only.
-        rig.wait("its readers listen", |rig| rig.reference.matched() == 2);
+        rig.wait("its reader listens", |rig| rig.reference.matched() == 1);
         rig
     }
 

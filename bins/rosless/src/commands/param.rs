@@ -10,7 +10,7 @@ use std::{
 use clap::Subcommand;
 use rosless_graph::{
     Graph,
-    config::{ParameterOverrides, parse_value},
+    config::{ParameterOverrides, guess_value},
     parameters::{ParameterType, ParameterValue},
 };
 use rosless_schema::{Value, python, yaml_float, yaml_text};
@@ -129,7 +129,7 @@ impl Command {
                 Ok(())
             }
             Self::Set { node_name, parameter_name, value, .. } => {
-                let value = parse_value(&value).unwrap_or(ParameterValue::String(value));
+                let value = guess_value(&value);
                 let node = find(&session, &node_name)?;
                 let reason = set(&session, &node, &parameter_name, value.clone())?
                     .map_err(|reason| Failure::new(format!("Setting parameter failed{reason}")))?;
@@ -542,12 +542,6 @@ fn shown(value: &ParameterValue) -> String {
     fn all<T>(values: &[T], one: impl Fn(&T) -> String) -> String {
         format!("[{}]", values.iter().map(one).collect::<Vec<_>>().join(", "))
     }
-    fn array<T>(code: char, values: &[T], one: impl Fn(&T) -> String) -> String {
-        match values {
-            [] => format!("array('{code}')"),
-            values => format!("array('{code}', {})", all(values, one)),
-        }
-    }
     let boolean = |value: &bool| if *value { "True".to_owned() } else { "False".to_owned() };
     match value {
         ParameterValue::NotSet => String::new(),
@@ -557,8 +551,8 @@ fn shown(value: &ParameterValue) -> String {
         ParameterValue::String(value) => value.clone(),
         ParameterValue::ByteArray(values) => all(values, |byte| python::bytes(&[*byte])),
         ParameterValue::BoolArray(values) => all(values, boolean),
-        ParameterValue::IntegerArray(values) => array('q', values, i64::to_string),
-        ParameterValue::DoubleArray(values) => array('d', values, |value| python::float(*value)),
+        ParameterValue::IntegerArray(values) => all(values, i64::to_string),
+        ParameterValue::DoubleArray(values) => all(values, |value| python::float(*value)),
         ParameterValue::StringArray(values) => all(values, |text| python::string(text)),
     }
 }
@@ -585,9 +579,9 @@ mod tests {
             (V::Double(1.0), "1.0"),
             (V::Double(1e-7), "1e-07"),
             (V::Double(f64::NEG_INFINITY), "-inf"),
-            (V::DoubleArray(vec![f64::NAN, 1e16]), "array('d', [nan, 1e+16])"),
-            (V::IntegerArray(vec![1, -2]), "array('q', [1, -2])"),
-            (V::IntegerArray(vec![]), "array('q')"),
+            (V::DoubleArray(vec![f64::NAN, 1e16]), "[nan, 1e+16]"),
+            (V::IntegerArray(vec![1, -2]), "[1, -2]"),
+            (V::IntegerArray(vec![]), "[]"),
             (V::StringArray(vec!["a".into(), "it's".into(), "\n".into()]), r#"['a', "it's", '\n']"#),
             (V::ByteArray(vec![65, 0]), r"[b'A', b'\x00']"),
         ];

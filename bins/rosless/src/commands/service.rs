@@ -174,12 +174,13 @@ impl Call {
         let [request, response] = service_types(environment, session, &service, &wanted)?;
         let message = DynamicMessage::from_yaml(&request.ty, &self.values, None)
             .map_err(|error| Failure::usage(format!("{}: {error}", request.name())))?;
+        // One for all calls: making a client and being found by its server takes longer than a call.
+        let client = session.raw_client(&service, [request.name_and_hash(), response.name_and_hash()])?;
         loop {
             if !environment.json() {
                 out!("requester: making request: {}\n", message.to_python());
             }
-            let types = [request.name_and_hash(), response.name_and_hash()];
-            let payload = session.call_raw(&service, types, message.to_payload(), self.timeout)?;
+            let payload = session.call_raw(&client, message.to_payload(), self.timeout)?;
             let answer = DynamicMessage::from_payload(&response.ty, &payload)
                 .map_err(|error| Failure::new(format!("the response cannot be decoded: {error}")))?;
             match environment.json() {

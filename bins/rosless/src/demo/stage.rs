@@ -52,7 +52,7 @@ impl Stage {
             }
         });
         let domain = self.session.context.settings().environment.domain_id;
-        let child = executables.start(program, domain, "LOCALHOST", sink)?;
+        let child = executables.start(program, domain, "LOCALHOST", None, sink)?;
         self.children.borrow_mut().push((child, lines));
         Ok(())
     }

@@ -11,7 +11,7 @@ use std::{
     process::Command,
 };
 
-use rosless_graph::console::eprint_line;
+use rosless_graph::{console::eprint_line, supervision::Ear};
 use serde::Deserialize;
 
 pub(crate) use child::{Child, LineSink, become_child, stop_all, wait, wait_any};
@@ -29,12 +29,20 @@ pub(crate) struct Program {
     pub(crate) run: String,
     #[serde(default)]
     pub(crate) args: Vec<String>,
+    /// Seconds without a sign of life after which it counts as hung, once it has given one; 0: never.
+    #[serde(default = "patience")]
+    pub(crate) watchdog: u64,
+}
+
+/// Whoever is busy for this long does not do its work.
+fn patience() -> u64 {
+    20
 }
 
 impl Program {
     fn new(name: &str, run: &str, args: &[&str]) -> Self {
         let args = args.iter().map(ToString::to_string).collect();
-        Self { name: name.to_owned(), run: run.to_owned(), args }
+        Self { name: name.to_owned(), run: run.to_owned(), args, watchdog: patience() }
     }
 
     fn is_ours(&self) -> bool {
@@ -99,12 +107,13 @@ impl Executables {
         folders.map(|folder| folder.join(&program.run)).find(|path| is_executable(path))
     }
 
-    /// Starts a program in a domain of this machine. Every line it prints goes to `lines`.
+    /// Starts a program in a domain of this machine. Every line it prints goes to `lines`, its signs of life to `ear`.
     pub(crate) fn start(
         &self,
         program: &Program,
         domain: u16,
         range: &str,
+        ear: Option<&Ear>,
         lines: LineSink,
     ) -> Result<Child> {
         let path = self.path(program);
@@ -114,6 +123,11 @@ impl Executables {
             .args(&program.args)
             .env("ROS_DOMAIN_ID", domain.to_string())
             .env("ROS_AUTOMATIC_DISCOVERY_RANGE", range);
+        // Our own supervisor waits for us, not for our children.
+        for name in ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"] {
+            command.env_remove(name);
+        }
+        command.envs(ear.map(Ear::environment).into_iter().flatten());
         Child::start(&program.name, &command, lines)
     }
 }

@@ -58,7 +58,8 @@ fn details_of_a_node_and_a_topic_have_the_form_of_ros2() {
     };
     let info = world.rosless(&["node", "info", "/talker"]);
     let expected = format!(
-        "/talker\n  Subscribers:\n    /listen: std_msgs/msg/String\n  Publishers:\n    /chatter: std_msgs/msg/String\n    \
+        "/talker\n  Subscribers:\n    /listen: std_msgs/msg/String\n    \
+         /parameter_events: rcl_interfaces/msg/ParameterEvent\n  Publishers:\n    /chatter: std_msgs/msg/String\n    \
          /heard: std_msgs/msg/String\n    /map: std_msgs/msg/Int32MultiArray\n    \
          /parameter_events: rcl_interfaces/msg/ParameterEvent\n    /rosout: rcl_interfaces/msg/Log\n  \
          Service Servers:\n    /add_two_ints: example_interfaces/srv/AddTwoInts\n{}  Service Clients:\n\n  \

@@ -1,10 +1,12 @@
 //! Commands that listen and change things.
 
 use std::{
+    collections::BTreeSet,
     io::{BufRead as _, BufReader},
     process::Stdio,
 };
 
+use rosless_graph::{Context, ContextOptions, EventLoop, graph::Role};
 use rosless_tests::Daemon;
 
 use crate::world::{SOON, World};
@@ -117,6 +119,24 @@ fn services_are_called() {
 }
 
 #[test]
+fn repeated_calls_come_from_one_client() {
+    let world = World::new();
+    let service = ["/add_two_ints", "example_interfaces/srv/AddTwoInts", "{a: 2, b: 40}"];
+    let calls = Daemon::spawn(world.command(&[&["service", "call", "-r", "200"], &service[..]].concat()));
+    let context = Context::new(ContextOptions::for_domain(world.domain())).unwrap();
+    let events = EventLoop::new(&context).unwrap();
+    let mut clients = BTreeSet::new();
+    let answered = events.run_until(&mut (), SOON, |()| {
+        let graph = context.graph();
+        let asks = |role| role == Role::Client("/add_two_ints".to_owned());
+        clients.extend(graph.endpoints().filter(|e| e.role().is_some_and(asks)).map(|e| e.gid));
+        calls.filter_map(|line| line.contains("sum=42").then_some(())).len() >= 30
+    });
+    assert!(answered.unwrap(), "{}", calls.output());
+    assert_eq!(clients.len(), 1, "each call made a client");
+}
+
+#[test]
 fn a_lifecycle_is_walked_through() {
     let world = World::new();
     world.expect(&[
@@ -140,6 +160,8 @@ fn parameters_are_read_and_set() {
         (&["param", "list", "/lc_talker"], "  start_type_description_service\n  use_sim_time\n"),
         (&["param", "get", "/lc_talker", "use_sim_time"], "Boolean value is: False\n"),
         (&["param", "set", "/talker", "rate", "20"], "Set parameter successful\n"),
+        (&["param", "set", "/talker", "words", "[x, y]"], "Set parameter successful\n"),
+        (&["param", "get", "/talker", "numbers"], "Integer values are: [1, 2, 3]\n"),
         (
             &["param", "describe", "/talker", "rate"],
             "Parameter name: rate\n  Type: integer\n  Description: Messages per second\n  Constraints:\n    \
@@ -148,8 +170,8 @@ fn parameters_are_read_and_set() {
     ]);
     world.expect(&[(
         &["param", "dump", "/talker"],
-        "/talker:\n  ros__parameters:\n    gains:\n      p: 0.5\n    rate: 20\n    \
-         start_type_description_service: true\n    use_sim_time: false\n\n",
+        "/talker:\n  ros__parameters:\n    gains:\n      p: 0.5\n    numbers:\n    - 1\n    - 2\n    - 3\n    \
+         rate: 20\n    start_type_description_service: true\n    use_sim_time: false\n    words:\n    - x\n    - y\n\n",
     )]);
     world.expect_failures(&[(&["param", "set", "/talker", "rate", "1000"], "Setting parameter failed")]);
 }

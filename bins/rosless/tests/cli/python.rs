@@ -80,8 +80,8 @@ fn parameters_that_are_no_finite_numbers_are_told() {
         (&["param", "get", "/talker", "gains.p"], "Double value is: -inf\n"),
         (
             &["param", "dump", "/talker"],
-            "/talker:\n  ros__parameters:\n    gains:\n      p: -.inf\n    rate: 10\n    \
-             start_type_description_service: true\n    use_sim_time: false\n\n",
+            "/talker:\n  ros__parameters:\n    gains:\n      p: -.inf\n    numbers:\n    - 1\n    - 2\n    - 3\n    rate: 10\n    \
+             start_type_description_service: true\n    use_sim_time: false\n    words:\n    - a\n\n",
         ),
     ]);
     let json = world.rosless(&["param", "dump", "/talker", "--json"]);

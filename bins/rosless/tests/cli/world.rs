@@ -164,6 +164,8 @@ fn live(domain: u16, stop: &AtomicBool) {
     let rate = Descriptor::new("rate").description("Messages per second").integer_range(1, 100, 1);
     talker.declare_parameter(rate, 10_i64).unwrap();
     talker.declare_parameter("gains.p", 0.5).unwrap();
+    talker.declare_parameter("numbers", vec![1_i64, 2, 3]).unwrap();
+    talker.declare_parameter("words", vec!["a".to_owned()]).unwrap();
     events.lifecycle(&managed, |_, _| CallbackReturn::Success).unwrap();
     events
         .action_server::<Fibonacci>(

@@ -19,7 +19,7 @@ use super::{
     CancelCode, GoalError, GoalEvent, GoalId, GoalInfo, GoalState, Goals, RESULT_TIMEOUT, ResultAnswer,
     messages::nanoseconds,
 };
-use crate::{GidPrefix, Handle, Node, Publisher, Qos, Responder, Result, Server, monotonic};
+use crate::{GidPrefix, Handle, Introspection, Node, Publisher, Qos, Responder, Result, Server, monotonic};
 
 /// What an application says to a goal that is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,6 +209,11 @@ impl<A: Action, S: 'static> ActionServer<A, S> {
     /// Goals that are not over.
     pub fn active_goals(&self) -> usize {
         self.inner.active.borrow().len()
+    }
+
+    /// Publishes what goes through the action's three services on their `_service_event` topics, or no longer.
+    pub fn configure_introspection(&self, state: Introspection) -> Result<()> {
+        self.servers.iter().try_for_each(|server| server.configure_introspection(state))
     }
 
     /// Ends the service; peers see it vanish.

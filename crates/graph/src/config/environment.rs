@@ -35,6 +35,11 @@ impl Distro {
         if self.has_type_hashes() { 16 } else { 24 }
     }
 
+    /// Whether the endpoints of services announce the hash of the whole service's type, too: from Lyrical on.
+    pub fn has_service_hashes(self) -> bool {
+        matches!(self, Self::Lyrical | Self::Rolling)
+    }
+
     /// Whether endpoints announce type hashes and nodes offer `get_type_description`: from Iron on.
     pub fn has_type_hashes(self) -> bool {
         !matches!(self, Self::Foxy | Self::Galactic | Self::Humble)
@@ -84,8 +89,8 @@ pub struct Environment {
     pub discovery_range: DiscoveryRange,
     /// `ROS_STATIC_PEERS`: addresses or host names, not resolved yet.
     pub static_peers: Vec<String>,
-    /// `ROS_DISTRO`, or `--ros-distro`.
-    pub distro: Distro,
+    /// `ROS_DISTRO`, or `--ros-distro`; without either the peers decide.
+    pub distro: Option<Distro>,
     /// `ROSLESS_IP`: ROS leaves this to its middleware's settings.
     pub ip_versions: IpVersions,
 }
@@ -137,9 +142,9 @@ impl Environment {
             }
             Some(text) => return bad("ROS_LOCALHOST_ONLY", text, "0 or 1"),
         }
-        let distro = get("ROS_DISTRO").map_or(Ok(Distro::default()), |name| {
-            name.parse().map_err(|error| UsageError::new(format!("ROS_DISTRO: {error}")))
-        })?;
+        let parse =
+            |name: String| name.parse().map_err(|error| UsageError::new(format!("ROS_DISTRO: {error}")));
+        let distro = get("ROS_DISTRO").map(parse).transpose()?;
         let ip_versions = match get("ROSLESS_IP").as_deref() {
             None | Some("auto") => IpVersions::Auto,
             Some("4") => IpVersions::V4,
@@ -189,7 +194,7 @@ mod tests {
         let env = parse(&[]).unwrap();
         assert_eq!(env.domain_id, 0);
         assert_eq!(env.discovery_range, DiscoveryRange::Subnet);
-        assert_eq!(env.distro, Distro::Jazzy);
+        assert_eq!(env.distro, None);
         assert_eq!(parse(&[("ROS_DOMAIN_ID", ""), ("ROS_DISTRO", "")]).unwrap(), env);
     }
 
@@ -208,7 +213,7 @@ mod tests {
         assert_eq!(env.domain_id, 232);
         assert_eq!(env.discovery_range, DiscoveryRange::Off);
         assert_eq!(env.static_peers, ["10.0.0.1", "robot.local", "fe80::1%eth0.2"]);
-        assert_eq!(env.distro.gid_len(), 24);
+        assert_eq!(env.distro.map(Distro::gid_len), Some(24));
         assert_eq!(Distro::Iron.gid_len(), 16);
     }
 

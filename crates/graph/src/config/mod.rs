@@ -8,7 +8,7 @@ mod params_file;
 
 pub use args::{RemapKind, RemapRule, RosArguments};
 pub use environment::{DiscoveryRange, Distro, Environment, IpVersions};
-pub use params_file::{ParameterOverrides, parse_value};
+pub use params_file::{ParameterOverrides, guess_value, parse_value};
 
 /// Something the user asked for cannot be done: one line that says what was wrong and what is expected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -46,9 +46,7 @@ impl Settings {
     ) -> Result<(Self, Vec<String>), UsageError> {
         let (arguments, rest) = RosArguments::parse(args, read_file)?;
         let mut environment = Environment::parse(variable)?;
-        if let Some(distro) = arguments.distro {
-            environment.distro = distro;
-        }
+        environment.distro = arguments.distro.or(environment.distro);
         Ok((Self { arguments, environment }, rest))
     }
 }

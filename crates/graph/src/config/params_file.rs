@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use rosless_schema::pyyaml::{self, Plain};
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
 use super::UsageError;
@@ -143,6 +144,60 @@ pub fn parse_value(text: &str) -> Result<ParameterValue, UsageError> {
             event => value = Some(events.value(event)?.unwrap_or_default()),
         }
     }
+}
+
+/// The value that `ros2 param set` takes `text` for: Python's reading of YAML, and text where that gives no parameter.
+pub fn guess_value(text: &str) -> ParameterValue {
+    let is_node = |(event, _): &(Event<'_>, Span)| {
+        !matches!(event, Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd | Event::StreamEnd)
+    };
+    let events: Option<Vec<_>> = Parser::new_from_str(text).map(Result::ok).collect();
+    let events: Vec<_> =
+        events.unwrap_or_default().into_iter().filter(is_node).map(|(event, _)| event).collect();
+    let guess = match &events[..] {
+        [scalar] => guess_scalar(scalar),
+        [Event::SequenceStart(..), items @ .., Event::SequenceEnd] => {
+            items.iter().map(guess_scalar).collect::<Option<Vec<_>>>().and_then(|items| guess_list(&items))
+        }
+        _ => None,
+    };
+    guess.unwrap_or_else(|| ParameterValue::String(text.to_owned()))
+}
+
+fn guess_scalar(event: &Event<'_>) -> Option<ParameterValue> {
+    let Event::Scalar(text, style, _, tag) = event else { return None };
+    let text = text.clone().into_owned();
+    let is_text = tag.as_deref().is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix == "str");
+    if is_text || *style != ScalarStyle::Plain {
+        return Some(ParameterValue::String(text));
+    }
+    Some(match pyyaml::resolve(&text) {
+        Plain::Bool(value) => ParameterValue::Bool(value),
+        Plain::Int(value) => ParameterValue::Integer(i64::try_from(value?).ok()?),
+        Plain::Float(value) => ParameterValue::Double(value),
+        Plain::Text => ParameterValue::String(text),
+        Plain::Null | Plain::Other => return None,
+    })
+}
+
+/// Python's `True` is a kind of 1, and nothing is a list of booleans.
+fn guess_list(items: &[ParameterValue]) -> Option<ParameterValue> {
+    use ParameterValue as V;
+    fn all<T>(items: &[V], pick: impl Fn(&V) -> Option<T>) -> Option<Vec<T>> {
+        items.iter().map(pick).collect()
+    }
+    let boolean = |item: &V| if let V::Bool(value) = item { Some(*value) } else { None };
+    let integer = |item: &V| match item {
+        V::Bool(value) => Some(i64::from(*value)),
+        V::Integer(value) => Some(*value),
+        _ => None,
+    };
+    let double = |item: &V| if let V::Double(value) = item { Some(*value) } else { None };
+    let text = |item: &V| if let V::String(value) = item { Some(value.clone()) } else { None };
+    None.or_else(|| all(items, boolean).map(V::BoolArray))
+        .or_else(|| all(items, integer).map(V::IntegerArray))
+        .or_else(|| all(items, double).map(V::DoubleArray))
+        .or_else(|| all(items, text).map(V::StringArray))
 }
 
 fn matches(pattern: &[&str], tokens: &[&str]) -> bool {
@@ -340,6 +395,39 @@ mod tests {
     }
 
     #[test]
+    fn param_set_guesses_as_rclpy_does() {
+        let texts = |texts: &[&str]| V::StringArray(texts.iter().map(|text| (*text).to_owned()).collect());
+        for (text, value) in [
+            ("y", V::from("y")),
+            ("yes", V::Bool(true)),
+            ("010", V::Integer(8)),
+            ("1e3", V::from("1e3")),
+            ("1.0e+3", V::Double(1000.0)),
+            ("'1'", V::from("1")),
+            ("!!str 1", V::from("1")),
+            ("hello world", V::from("hello world")),
+            ("null", V::from("null")),
+            ("", V::from("")),
+            ("a: b", V::from("a: b")),
+            ("{a: 1}", V::from("{a: 1}")),
+            ("[x, y]", texts(&["x", "y"])),
+            ("[y, n]", texts(&["y", "n"])),
+            ("[yes, no]", V::BoolArray(vec![true, false])),
+            ("[]", V::BoolArray(vec![])),
+            ("[true, 2]", V::IntegerArray(vec![1, 2])),
+            ("[1, 2]", V::IntegerArray(vec![1, 2])),
+            ("[1.0, 2.5]", V::DoubleArray(vec![1.0, 2.5])),
+            ("[1, 2.5]", V::from("[1, 2.5]")),
+            ("[1, a]", V::from("[1, a]")),
+            ("[[1]]", V::from("[[1]]")),
+            ("[1", V::from("[1")),
+            ("9223372036854775808", V::from("9223372036854775808")),
+        ] {
+            assert_eq!(guess_value(text), value, "{text}");
+        }
+    }
+
+    #[test]
     fn wrong_values_are_refused() {
         for (text, reason) in [
             ("", "no value"),
@@ -429,7 +517,7 @@ ns:
     proptest! {
         #[test]
         fn any_text_is_read_or_refused(text in "[a-z0-9:\\[\\]{}&*!'\", \n./~-]{0,60}") {
-            let _ = parse_value(&text);
+            let _ = (parse_value(&text), guess_value(&text));
             let _ = ParameterOverrides::default().add_file(&text);
         }
 

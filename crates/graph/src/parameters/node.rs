@@ -6,7 +6,10 @@ use std::{
     rc::{Rc, Weak},
 };
 
-use rosless_wire::rcl_interfaces::{msg, srv};
+use rosless_wire::{
+    Message as _,
+    rcl_interfaces::{msg, srv},
+};
 
 use super::{
     Change, Descriptor, NamedValue, ParameterError, ParameterKind, ParameterStore, ParameterValue,
@@ -93,7 +96,7 @@ impl Node {
     /// The parameters that every node has.
     pub(crate) fn declare_own_parameters(&self) -> Result<()> {
         self.declare_parameter(USE_SIM_TIME, false)?;
-        if self.context().settings().environment.distro.has_type_hashes() {
+        if self.context().settings().environment.distro.unwrap_or_default().has_type_hashes() {
             let descriptor = Descriptor::new(START_TYPE_DESCRIPTION_SERVICE)
                 .description("Start the ~/get_type_description service for this node.")
                 .read_only();
@@ -261,7 +264,13 @@ impl<S: 'static> Handle<S> {
                 responder.reply(&srv::SetParametersAtomicallyResponse { result });
             },
         )?;
+        // Nodes of rclcpp learn of their own `use_sim_time` this way. Ours knows it already; who counts the topic's
+        // subscriptions, or waits for one, sees no difference.
+        let (name, hash) = (msg::ParameterEvent::TYPE_NAME, msg::ParameterEvent::TYPE_HASH);
+        let events =
+            self.subscribe_raw(node, "/parameter_events", name, hash, Qos::parameter_events(), |_, _| {})?;
         let servers = [describe, types, get, list, set, set_atomically];
-        Ok(servers.into_iter().map(|server| Box::new(|| server.close()) as Box<dyn FnOnce()>).collect())
+        let closers = servers.into_iter().map(|server| Box::new(|| server.close()) as Box<dyn FnOnce()>);
+        Ok(closers.chain([Box::new(|| events.close()) as Box<dyn FnOnce()>]).collect())
     }
 }

@@ -118,7 +118,7 @@ fn a_process_that_ends_vanishes_at_once() {
 fn both_sizes_of_gid_are_understood() {
     let domain = DomainLease::acquire();
     let mut options = ContextOptions { node_services: false, ..ContextOptions::for_domain(domain.id()) };
-    options.settings.environment.distro = Distro::Humble;
+    options.settings.environment.distro = Some(Distro::Humble);
     let old = Context::new(options).unwrap();
     let node = old.node("from_humble").unwrap();
     let mut old = Side { state: (), event_loop: EventLoop::new(&old).unwrap(), node };

@@ -1,10 +1,17 @@
 //! Whole processes: signals, exit codes, bad settings.
 
-use std::{path::PathBuf, process::Command, time::Duration};
+use std::{
+    path::PathBuf,
+    process::Command,
+    time::{Duration, Instant},
+};
 
 use crate::side::Side;
-use rosless_graph::{Qos, Sample};
-use rosless_tests::{Daemon, DomainLease};
+use rosless_graph::{
+    CRASHED, Qos, Sample,
+    supervision::{Ear, Word},
+};
+use rosless_tests::{Daemon, DomainLease, Usage, eventually};
 use rosless_wire::std_msgs::msg;
 
 /// Cargo builds examples before it runs tests, beside the directory of this test's own executable.
@@ -23,6 +30,15 @@ fn talker(domain: &DomainLease, arguments: &[&str]) -> Daemon {
     let mut talker = example("talker");
     talker.env("ROS_DOMAIN_ID", domain.id().to_string()).args(arguments);
     Daemon::spawn(talker)
+}
+
+/// A talker whose shell has set `limits` before it became one.
+fn limited(domain: &DomainLease, limits: &str) -> Daemon {
+    let talker = example("talker");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{limits}; exec \"$0\"")]).arg(talker.get_program());
+    shell.env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST").env("ROS_DOMAIN_ID", domain.id().to_string());
+    Daemon::spawn(shell)
 }
 
 /// Remembers every text on `topic`.
@@ -117,4 +133,95 @@ fn a_second_signal_ends_a_process_that_cannot_leave() {
     // Which of the two counts as the second is up to the kernel.
     let code = talker.wait(PATIENCE).code();
     assert!(matches!(code, Some(130 | 143)), "{code:?}");
+}
+
+#[test]
+fn a_panic_in_any_thread_ends_the_process_with_a_code_of_its_own() {
+    for thread in ["receiving", "discovery", "own"] {
+        let domain = DomainLease::acquire();
+        let mut talker = example("talker");
+        talker
+            .env("ROS_DOMAIN_ID", domain.id().to_string())
+            .env("ROSLESS_TEST_FAULT", format!("panic-{thread}"));
+        let mut talker = Daemon::spawn(talker);
+        assert_eq!(talker.wait(PATIENCE).code(), Some(CRASHED.into()), "{thread}: {}", talker.output());
+        talker.wait_for_line("[FATAL]", PATIENCE);
+    }
+}
+
+/// A talker that reports to `ear`.
+fn supervised(domain: &DomainLease, ear: &Ear, fault: Option<&str>) -> Daemon {
+    let mut talker = example("talker");
+    talker.env("ROS_DOMAIN_ID", domain.id().to_string()).envs(ear.environment());
+    talker.envs(fault.map(|fault| ("ROSLESS_TEST_FAULT", fault)));
+    Daemon::spawn(talker)
+}
+
+fn ear(domain: &DomainLease) -> Ear {
+    Ear::new(&format!("rosless-test-{}", domain.id()), Duration::from_millis(400)).unwrap()
+}
+
+#[test]
+fn a_supervisor_hears_of_the_start_the_life_and_the_end() {
+    let domain = DomainLease::acquire();
+    let ear = ear(&domain);
+    let mut talker = supervised(&domain, &ear, None);
+    let mut heard = Vec::new();
+    eventually("signs of life", PATIENCE, || {
+        heard.extend(ear.listen());
+        heard.len() >= 4
+    });
+    assert_eq!(heard[..4], [Word::Ready, Word::Alive, Word::Alive, Word::Alive], "{heard:?}");
+    talker.signal("INT");
+    assert!(talker.wait(PATIENCE).success());
+    assert_eq!(ear.listen().last(), Some(&Word::Stopping));
+}
+
+#[test]
+fn a_process_whose_dds_hangs_is_no_longer_called_alive() {
+    let domain = DomainLease::acquire();
+    let ear = ear(&domain);
+    let talker = supervised(&domain, &ear, Some("hang-discovery"));
+    talker.wait_for_line("has hung", Duration::from_secs(60));
+    // What was said until then.
+    assert!(ear.listen().contains(&Word::Alive));
+    let silent_until = Instant::now() + Duration::from_secs(2);
+    eventually("time passes", PATIENCE, || Instant::now() > silent_until);
+    assert_eq!(ear.listen(), []);
+}
+
+#[test]
+fn a_node_with_too_few_descriptors_is_whole_or_refuses_to_start() {
+    let domain = DomainLease::acquire();
+    let whole = talker(&domain, &[]);
+    whole.wait_for_line("Publishing", PATIENCE);
+    let needed = Usage::of(whole.pid()).unwrap().descriptors;
+    drop(whole);
+    assert!(needed <= 45, "a node with its services takes {needed} descriptors");
+    for limit in (8..needed + 6).step_by(3) {
+        let mut talker = limited(&domain, &format!("ulimit -n {limit}"));
+        eventually("it ends or speaks", PATIENCE, || {
+            talker.try_wait().is_some() || talker.output().contains("Publishing")
+        });
+        match talker.try_wait() {
+            None => assert!(limit + 2 >= needed, "{limit} descriptors are not enough for {needed}"),
+            Some(status) => {
+                assert_eq!(status.code(), Some(1), "{limit}: {}", talker.output());
+                assert!(
+                    limit < needed + 4,
+                    "{limit} descriptors are enough for {needed}: {}",
+                    talker.output()
+                );
+                talker.wait_for_line("Too many open files", PATIENCE);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_node_with_too_little_memory_says_so() {
+    let domain = DomainLease::acquire();
+    let mut talker = limited(&domain, "ulimit -v 16384");
+    assert_eq!(talker.wait(PATIENCE).code(), Some(1), "{}", talker.output());
+    talker.wait_for_line("address space", PATIENCE);
 }

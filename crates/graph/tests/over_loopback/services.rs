@@ -1,13 +1,25 @@
-//! Calling and serving, ours to ours.
+//! Calling and serving, ours to ours, and askers who never listen.
 
-use std::time::Duration;
+use std::{convert::Infallible, time::Duration};
 
 use crate::side::{Side, talk};
-use rosless_graph::{CallError, Qos, Responder};
+use rosless_graph::{
+    CallError, Context, ContextOptions, EventLoop, Introspection, Qos, Responder, Sample, config::Distro,
+};
 use rosless_tests::DomainLease;
 use rosless_wire::{
-    Message as _, cdr,
+    Message as _, Service as _, cdr,
     example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse},
+    service::Event,
+    service_msgs::msg::ServiceEventInfo as Info,
+};
+
+use rustdds::{
+    DomainParticipantBuilder, DomainParticipantStatusEvent as DdsEvent, QosPolicyBuilder,
+    RepresentationIdentifier, StatusEvented, TopicKind,
+    bytes::Bytes,
+    no_key::{DataWriter, SerializerAdapter},
+    policy,
 };
 
 type Answers = Vec<Result<i64, CallError>>;
@@ -130,4 +142,158 @@ fn a_raw_client_calls_with_payloads() {
     talk("the answer", &mut caller, &mut server, |caller, _| !caller.state.is_empty());
     let response: AddTwoIntsResponse = cdr::from_payload(caller.state[0].as_ref().unwrap()).unwrap();
     assert_eq!(response.sum, 42);
+}
+
+struct Verbatim;
+
+impl SerializerAdapter<Bytes> for Verbatim {
+    type Error = Infallible;
+
+    fn output_encoding() -> RepresentationIdentifier {
+        RepresentationIdentifier::CDR_LE
+    }
+
+    fn to_bytes(body: &Bytes) -> Result<Bytes, Infallible> {
+        Ok(body.clone())
+    }
+}
+
+#[test]
+fn replies_to_askers_without_a_reader_are_bounded_counted_and_forgotten() {
+    let domain = DomainLease::acquire();
+    let mut server = Side::new(&domain, "server", 0u64);
+    let service = server
+        .event_loop
+        .serve::<AddTwoInts>(&server.node, "add", |served, request, responder| {
+            *served += 1;
+            responder.reply(&AddTwoIntsResponse { sum: request.a + request.b });
+        })
+        .unwrap();
+    // A client's request writer alone: nobody reads the replies.
+    let attacker = DomainParticipantBuilder::new(domain.id()).with_this_host_and([]).build().unwrap();
+    let qos = QosPolicyBuilder::new()
+        .reliability(policy::Reliability::Reliable { max_blocking_time: rustdds::Duration::from_millis(100) })
+        .history(policy::History::KeepLast { depth: 1000 })
+        .build();
+    let dds_type = "example_interfaces::srv::dds_::AddTwoInts_Request_".to_owned();
+    let topic = attacker.create_topic("rq/addRequest".into(), dds_type, &qos, TopicKind::NoKey).unwrap();
+    let publisher = attacker.create_publisher(&qos).unwrap();
+    let writer: DataWriter<Bytes, Verbatim> = publisher.create_datawriter_no_key(&topic, Some(qos)).unwrap();
+    let request = Bytes::from_static(&[0; 16]);
+    let flooded = server.event_loop.run_until(&mut server.state, LONG, |served| {
+        (0..100).for_each(|_| writer.write(request.clone(), None).unwrap());
+        *served >= 5000
+    });
+    assert!(flooded.unwrap(), "{} requests arrived", server.state);
+    let waiting = server.state - service.counters().unanswered;
+    assert!(waiting <= 1000, "{waiting} replies are kept");
+    drop(writer);
+    let forgotten = server
+        .event_loop
+        .run_until(&mut server.state, LONG, |served| service.counters().unanswered == *served);
+    assert!(forgotten.unwrap(), "{:?} of {}", service.counters(), server.state);
+}
+
+#[test]
+fn calls_are_told_to_whoever_wants_to_know_and_only_then() {
+    let domain = DomainLease::acquire();
+    type Events = Vec<Event<AddTwoInts>>;
+    let mut server = Side::new(&domain, "server", Events::new());
+    let service = server
+        .event_loop
+        .serve::<AddTwoInts>(&server.node, "add", |_, request, responder| {
+            responder.reply(&AddTwoIntsResponse { sum: request.a + request.b });
+        })
+        .unwrap();
+    let hear = |events: &mut Events, sample: Sample<Event<AddTwoInts>>| events.push(sample.message);
+    let ear = server.event_loop.subscribe(&server.node, "add/_service_event", Qos::default(), hear).unwrap();
+    let mut caller = Side::new(&domain, "caller", Answers::new());
+    let client = caller.event_loop.client::<AddTwoInts>(&caller.node, "add").unwrap();
+    client.call(&request(1, 2), LONG, remember);
+    talk("an answer", &mut caller, &mut server, |caller, _| caller.state.len() == 1);
+    assert_eq!((ear.matched(), server.state.len()), (0, 0), "nobody asked for events");
+
+    service.configure_introspection(Introspection::Contents).unwrap();
+    client.configure_introspection(Introspection::Metadata).unwrap();
+    talk("two publishers of events", &mut caller, &mut server, |_, _| ear.matched() == 2);
+    client.call(&request(3, 4), LONG, remember);
+    talk("four events", &mut caller, &mut server, |_, server| server.state.len() == 4);
+    server.state.sort_by_key(|event| event.info.event_type);
+    let steps: Vec<_> = server
+        .state
+        .iter()
+        .map(|event| {
+            let request = event.request.iter().map(|request| (request.a, request.b)).collect::<Vec<_>>();
+            (event.info.event_type, request, event.response.iter().map(|r| r.sum).collect::<Vec<_>>())
+        })
+        .collect();
+    assert_eq!(
+        steps,
+        [
+            (Info::REQUEST_SENT, vec![], vec![]),
+            (Info::REQUEST_RECEIVED, vec![(3, 4)], vec![]),
+            (Info::RESPONSE_SENT, vec![], vec![7]),
+            (Info::RESPONSE_RECEIVED, vec![], vec![]),
+        ]
+    );
+    let call = |event: &Event<AddTwoInts>| (event.info.client_gid, event.info.sequence_number);
+    assert!(server.state.iter().all(|event| call(event) == call(&server.state[0])), "{:?}", server.state);
+
+    service.configure_introspection(Introspection::Off).unwrap();
+    talk("one publisher fewer", &mut caller, &mut server, |_, _| ear.matched() == 1);
+}
+
+#[test]
+fn lyrical_services_announce_the_hash_of_the_whole_service_and_older_ones_do_not() {
+    for (distro, expected) in [(None, false), (Some(Distro::Lyrical), true)] {
+        let domain = DomainLease::acquire();
+        let watcher = DomainParticipantBuilder::new(domain.id()).with_this_host_and([]).build().unwrap();
+        let events = watcher.status_listener();
+        let mut options = ContextOptions { node_services: false, ..ContextOptions::for_domain(domain.id()) };
+        options.settings.environment.distro = distro;
+        let context = Context::new(options).unwrap();
+        let node = context.node("server").unwrap();
+        let event_loop = EventLoop::new(&context).unwrap();
+        event_loop.serve::<AddTwoInts>(&node, "add", |(), _, _| {}).unwrap();
+        // The watcher's news do not wake this loop.
+        event_loop.timer(Duration::from_millis(10), |()| {});
+        let mut user_data = None;
+        let seen = event_loop.run_until(&mut (), LONG, |()| {
+            while let Some(event) = events.try_recv_status() {
+                match event {
+                    DdsEvent::ReaderDetected { reader } if reader.topic_name == "rq/addRequest" => {
+                        user_data = Some(String::from_utf8(reader.user_data).unwrap());
+                    }
+                    _ => {}
+                }
+            }
+            user_data.is_some()
+        });
+        assert!(seen.unwrap(), "the service is not announced");
+        let own = format!("typehash={};", AddTwoIntsRequest::TYPE_HASH);
+        let whole = format!("sertypehash={};", AddTwoInts::TYPE_HASH);
+        assert_eq!(user_data.unwrap(), if expected { own + &whole } else { own });
+    }
+}
+
+#[test]
+fn a_parameter_from_outside_makes_a_nodes_services_tell_of_their_calls() {
+    let domain = DomainLease::acquire();
+    let node_with = |value: &str| {
+        let mut options = ContextOptions::for_domain(domain.id());
+        let parameters = &mut options.settings.arguments.parameters;
+        parameters.set("/server", "service_introspection", value.into()).unwrap();
+        let context = Context::new(options).unwrap();
+        (context.node("server").unwrap(), EventLoop::<()>::new(&context).unwrap())
+    };
+    let (node, event_loop) = node_with("metadata");
+    event_loop.serve::<AddTwoInts>(&node, "add", |(), _, _| {}).unwrap();
+    event_loop.run_for(&mut (), Duration::from_millis(10)).unwrap();
+    let graph = node.context().graph();
+    assert_eq!(graph.publishers("/add/_service_event").len(), 1);
+    let told = graph.topics().into_keys().filter(|topic| topic.contains("_service_event")).count();
+    assert_eq!(told, 1, "the services that every node has stay silent");
+    let (node, event_loop) = node_with("everything");
+    let refused = event_loop.serve::<AddTwoInts>(&node, "add", |(), _, _| {}).unwrap_err().to_string();
+    assert!(refused.contains("everything") && refused.contains("metadata"), "{refused}");
 }

@@ -6,6 +6,8 @@ use crate::side::{Side, talk};
 use rosless_graph::{Qos, Sample};
 use rosless_tests::DomainLease;
 use rosless_wire::std_msgs::msg;
+use rustdds::{DomainParticipantBuilder, Keyed, QosPolicyBuilder, TopicKind, policy};
+use serde::{Deserialize, Serialize};
 
 fn text(data: impl Into<String>) -> msg::String {
     msg::String { data: data.into() }
@@ -321,4 +323,50 @@ fn nothing_is_lost_between_those_who_keep_all_however_long_the_listener_pauses()
     });
     assert!(listener.state.iter().copied().eq(0..SENT), "out of order");
     assert_eq!(subscription.counters().lost, 0);
+}
+
+/// A type with a key, as newer distributions allow.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Number {
+    data: i32,
+}
+
+impl Keyed for Number {
+    type K = i32;
+
+    fn key(&self) -> i32 {
+        self.data
+    }
+}
+
+#[test]
+fn keyed_publishers_are_heard_and_what_they_dispose_of_is_no_sample() {
+    let domain = DomainLease::acquire();
+    let mut listener = Side::new(&domain, "listener", Vec::new());
+    let subscription = listener
+        .event_loop
+        .subscribe::<msg::Int32>(&listener.node, "keyed", Qos::default(), |heard: &mut Vec<_>, sample| {
+            heard.push(sample.message.data);
+        })
+        .unwrap();
+    let speaker = DomainParticipantBuilder::new(domain.id()).with_this_host_and([]).build().unwrap();
+    let qos = QosPolicyBuilder::new()
+        .reliability(policy::Reliability::Reliable { max_blocking_time: rustdds::Duration::from_millis(100) })
+        .history(policy::History::KeepLast { depth: 10 })
+        .build();
+    let dds_type = "std_msgs::msg::dds_::Int32_".to_owned();
+    let topic = speaker.create_topic("rt/keyed".into(), dds_type, &qos, TopicKind::WithKey).unwrap();
+    let publisher = speaker.create_publisher(&qos).unwrap();
+    let writer = publisher.create_datawriter_cdr::<Number>(&topic, Some(qos)).unwrap();
+    let patience = Duration::from_secs(20);
+    let matched =
+        listener.event_loop.run_until(&mut listener.state, patience, |_| subscription.matched() == 1);
+    assert!(matched.unwrap(), "the keyed writer is not matched");
+    writer.write(Number { data: 1 }, None).unwrap();
+    writer.dispose(&1, None).unwrap();
+    writer.write(Number { data: 2 }, None).unwrap();
+    let heard = listener.event_loop.run_until(&mut listener.state, patience, |heard| heard.ends_with(&[2]));
+    assert!(heard.unwrap(), "{:?}", listener.state);
+    assert_eq!(listener.state, [1, 2]);
+    assert_eq!(subscription.counters().undecodable, 0);
 }

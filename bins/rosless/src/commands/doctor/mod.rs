@@ -129,9 +129,11 @@ fn settings(environment: &Environment) -> Finding {
         true => "none".to_owned(),
         false => settings.static_peers.join(";"),
     };
+    let distro =
+        settings.distro.map_or_else(|| "that of the peers".to_owned(), |distro| format!("{distro:?}"));
     let found = format!(
-        "domain {}, discovery range {range}, static peers {peers}, distro {:?}",
-        settings.domain_id, settings.distro
+        "domain {}, discovery range {range}, static peers {peers}, distro {distro}",
+        settings.domain_id
     );
     let finding = match settings.discovery_range {
         DiscoveryRange::Off => Finding::warn(

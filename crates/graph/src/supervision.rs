@@ -1,0 +1,211 @@
+//! Systemd's notification protocol, both ends: a daemon tells that it is ready and that it still turns; whoever started it
+//! listens. See sd_notify(3).
+
+use std::{
+    env, fmt, io,
+    os::{
+        linux::net::SocketAddrExt as _,
+        unix::net::{SocketAddr, UnixDatagram},
+    },
+    time::Duration,
+};
+
+use rustdds::liveness::Liveness;
+
+use crate::{EventLoop, Timer};
+
+/// RustDDS's threads turn at least every five seconds while they are well.
+const LONGEST_TURN: Duration = Duration::from_secs(12);
+
+/// A daemon's way to its supervisor.
+#[derive(Debug)]
+pub struct Supervisor {
+    socket: UnixDatagram,
+    /// How long the supervisor bears silence.
+    watchdog: Option<Duration>,
+}
+
+impl Supervisor {
+    /// The one that the environment names, if it can be reached.
+    pub fn find() -> Option<Self> {
+        let variable = |name: &str| env::var(name).ok();
+        match Self::parse(variable, std::process::id())? {
+            Ok(supervisor) => Some(supervisor),
+            Err(error) => {
+                log::warn!("NOTIFY_SOCKET: the supervisor cannot be told that this process runs: {error}");
+                None
+            }
+        }
+    }
+
+    fn parse(variable: impl Fn(&str) -> Option<String>, pid: u32) -> Option<io::Result<Self>> {
+        let name = variable("NOTIFY_SOCKET")?;
+        let for_us = variable("WATCHDOG_PID").is_none_or(|wanted| wanted == pid.to_string());
+        let microseconds = variable("WATCHDOG_USEC").filter(|_| for_us).and_then(|text| text.parse().ok());
+        let watchdog = microseconds.filter(|time| *time > 0).map(Duration::from_micros);
+        let connect = || {
+            let socket = UnixDatagram::unbound()?;
+            match name.strip_prefix('@') {
+                Some(name) => socket.connect_addr(&SocketAddr::from_abstract_name(name)?)?,
+                None => socket.connect(&name)?,
+            }
+            // A supervisor that does not read must not hold up what it supervises.
+            socket.set_nonblocking(true)?;
+            Ok(Self { socket, watchdog })
+        };
+        Some(connect())
+    }
+
+    /// Something must be said at least this often, where the supervisor asks for it.
+    pub fn watchdog(&self) -> Option<Duration> {
+        self.watchdog
+    }
+
+    pub fn say(&self, word: Word) {
+        if let Err(error) = self.socket.send(word.to_string().as_bytes()) {
+            log::debug!("the supervisor did not hear {word}: {error}");
+        }
+    }
+}
+
+/// What a daemon says to its supervisor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    Ready,
+    /// The event loop and DDS still turn.
+    Alive,
+    Stopping,
+}
+
+impl Word {
+    const TEXTS: [(Self, &'static str); 3] =
+        [(Self::Ready, "READY=1"), (Self::Alive, "WATCHDOG=1"), (Self::Stopping, "STOPPING=1")];
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(Self::TEXTS.iter().find(|(word, _)| word == self).map_or("", |(_, text)| text))
+    }
+}
+
+/// The end of a supervisor: a socket that one child finds through its environment.
+#[derive(Debug)]
+pub struct Ear {
+    socket: UnixDatagram,
+    name: String,
+    watchdog: Duration,
+}
+
+impl Ear {
+    /// `name` must be new on this machine; `watchdog` is what the child is told about patience.
+    pub fn new(name: &str, watchdog: Duration) -> io::Result<Self> {
+        let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)?;
+        socket.set_nonblocking(true)?;
+        Ok(Self { socket, name: format!("@{name}"), watchdog })
+    }
+
+    /// What the child must find in its environment.
+    pub fn environment(&self) -> [(&'static str, String); 2] {
+        [("NOTIFY_SOCKET", self.name.clone()), ("WATCHDOG_USEC", self.watchdog.as_micros().to_string())]
+    }
+
+    /// What the child has said since the last time; words of others' dialects are left out.
+    pub fn listen(&self) -> Vec<Word> {
+        let mut heard = Vec::new();
+        let mut buffer = [0; 4096];
+        while let Ok(length) = self.socket.recv(&mut buffer) {
+            let lines = buffer[..length].split(|byte| *byte == b'\n');
+            let word = |line: &[u8]| Word::TEXTS.iter().find(|(_, text)| text.as_bytes() == line);
+            heard.extend(lines.filter_map(word).map(|(word, _)| *word));
+        }
+        heard
+    }
+}
+
+impl std::os::fd::AsFd for Ear {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Says goodbye to the supervisor when the loop ends.
+pub(crate) struct Supervised<S> {
+    supervisor: std::rc::Rc<Supervisor>,
+    timers: Vec<Timer<S>>,
+}
+
+impl<S> Drop for Supervised<S> {
+    fn drop(&mut self) {
+        self.timers.drain(..).for_each(Timer::cancel);
+        self.supervisor.say(Word::Stopping);
+    }
+}
+
+impl<S: 'static> EventLoop<S> {
+    /// Tells the supervisor that the loop turns, from inside the loop, and only while DDS turns as well.
+    pub(crate) fn report_to(&self, supervisor: Supervisor, dds: [Liveness; 2]) -> Supervised<S> {
+        let supervisor = std::rc::Rc::new(supervisor);
+        let ready = supervisor.clone();
+        let mut timers = vec![self.once(Duration::ZERO, move |_| ready.say(Word::Ready))];
+        if let Some(watchdog) = supervisor.watchdog {
+            let alive = supervisor.clone();
+            timers.push(self.timer(watchdog / 2, move |_| {
+                let idle = dds.iter().map(Liveness::idle).max().unwrap_or_default();
+                if idle < LONGEST_TURN {
+                    alive.say(Word::Alive);
+                } else {
+                    log::error!("a thread of RustDDS has hung for {idle:?}: the supervisor is no longer told that all is well");
+                }
+            }));
+        }
+        Supervised { supervisor, timers }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(variables: &[(&str, &str)]) -> Option<io::Result<Supervisor>> {
+        let find = |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned());
+        Supervisor::parse(find, 42)
+    }
+
+    #[test]
+    fn words_arrive_through_abstract_and_ordinary_sockets() {
+        assert!(parse(&[]).is_none(), "nobody asked");
+        let ear = Ear::new(&format!("rosless-ear-{}", std::process::id()), Duration::from_secs(3)).unwrap();
+        let environment = ear.environment();
+        let variables: Vec<_> = environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let supervisor = parse(&variables).unwrap().unwrap();
+        assert_eq!(supervisor.watchdog, Some(Duration::from_secs(3)));
+        supervisor.say(Word::Ready);
+        supervisor.say(Word::Alive);
+        supervisor.socket.send(b"STATUS=busy\nSTOPPING=1\n").unwrap();
+        assert_eq!(ear.listen(), [Word::Ready, Word::Alive, Word::Stopping]);
+
+        let path = env::temp_dir().join(format!("rosless-ear-{}", std::process::id()));
+        let socket = UnixDatagram::bind(&path).unwrap();
+        let supervisor = parse(&[("NOTIFY_SOCKET", path.to_str().unwrap())]).unwrap().unwrap();
+        assert_eq!(supervisor.watchdog, None);
+        supervisor.say(Word::Ready);
+        let mut text = [0; 7];
+        assert_eq!(socket.recv(&mut text).unwrap(), 7);
+        assert_eq!(&text, b"READY=1");
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_watchdog_meant_for_another_process_and_a_dead_supervisor_are_no_reason_to_fail() {
+        let ear = Ear::new(&format!("rosless-ear2-{}", std::process::id()), Duration::from_secs(3)).unwrap();
+        let socket = ("NOTIFY_SOCKET", ear.name.as_str());
+        let usec = ("WATCHDOG_USEC", "3000000");
+        assert_eq!(parse(&[socket, usec, ("WATCHDOG_PID", "43")]).unwrap().unwrap().watchdog, None);
+        assert!(parse(&[socket, usec, ("WATCHDOG_PID", "42")]).unwrap().unwrap().watchdog.is_some());
+        assert_eq!(parse(&[socket, ("WATCHDOG_USEC", "0")]).unwrap().unwrap().watchdog, None);
+        assert!(parse(&[("NOTIFY_SOCKET", "/nowhere/at/all")]).unwrap().is_err());
+        let supervisor = parse(&[socket]).unwrap().unwrap();
+        drop(ear);
+        supervisor.say(Word::Alive);
+    }
+}
