@@ -64,6 +64,45 @@ pub enum DiscoveryRange {
     SystemDefault,
 }
 
+/// What is remembered of others at most; see docs/security.md. What is not set is left to RustDDS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// `ROSLESS_MAX_PARTICIPANTS`.
+    pub participants: Option<usize>,
+    /// `ROSLESS_MAX_ENDPOINTS`, of all participants.
+    pub endpoints: Option<usize>,
+    /// `ROSLESS_MAX_ENDPOINTS_PER_PARTICIPANT`.
+    pub endpoints_per_participant: Option<usize>,
+    /// `ROSLESS_MAX_MATCHES`, of one of our endpoints.
+    pub matches: Option<usize>,
+    /// `ROSLESS_MAX_USER_DATA`, in bytes.
+    pub user_data: Option<usize>,
+    /// `ROSLESS_MAX_NAME`, of topics and types, in bytes.
+    pub name: Option<usize>,
+    /// `ROSLESS_MAX_ASSEMBLY`, in bytes: samples that wait for fragments. Half of it is for one participant.
+    pub assembly: Option<usize>,
+}
+
+impl Limits {
+    fn parse(get: impl Fn(&str) -> Option<String>) -> Result<Self, UsageError> {
+        let number = |name: &str| match get(name) {
+            None => Ok(None),
+            Some(text) => text.parse().ok().filter(|number| *number > 0).map(Some).ok_or_else(|| {
+                UsageError::new(format!("{name}='{text}' is not usable: expected a whole number above 0"))
+            }),
+        };
+        Ok(Self {
+            participants: number("ROSLESS_MAX_PARTICIPANTS")?,
+            endpoints: number("ROSLESS_MAX_ENDPOINTS")?,
+            endpoints_per_participant: number("ROSLESS_MAX_ENDPOINTS_PER_PARTICIPANT")?,
+            matches: number("ROSLESS_MAX_MATCHES")?,
+            user_data: number("ROSLESS_MAX_USER_DATA")?,
+            name: number("ROSLESS_MAX_NAME")?,
+            assembly: number("ROSLESS_MAX_ASSEMBLY")?,
+        })
+    }
+}
+
 /// Settings from the environment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Environment {
@@ -75,6 +114,8 @@ pub struct Environment {
     pub static_peers: Vec<String>,
     /// `ROS_DISTRO`, or `--ros-distro`.
     pub distro: Distro,
+    /// `ROSLESS_MAX_…`.
+    pub limits: Limits,
 }
 
 impl Environment {
@@ -127,7 +168,7 @@ impl Environment {
         let distro = get("ROS_DISTRO").map_or(Ok(Distro::default()), |name| {
             name.parse().map_err(|error| UsageError::new(format!("ROS_DISTRO: {error}")))
         })?;
-        Ok(Self { domain_id, discovery_range, static_peers, distro })
+        Ok(Self { domain_id, discovery_range, static_peers, distro, limits: Limits::parse(get)? })
     }
 }
 
@@ -173,6 +214,7 @@ mod tests {
             ("ROS_STATIC_PEERS", "10.0.0.1; robot.local;;fe80::1"),
             ("ROS_LOCALHOST_ONLY", "0"),
             ("ROS_DISTRO", "humble"),
+            ("ROSLESS_MAX_PARTICIPANTS", "7"),
         ])
         .unwrap();
         assert_eq!(env.domain_id, 232);
@@ -180,6 +222,7 @@ mod tests {
         assert_eq!(env.static_peers, ["10.0.0.1", "robot.local", "fe80::1"]);
         assert_eq!(env.distro.gid_len(), 24);
         assert_eq!(Distro::Iron.gid_len(), 16);
+        assert_eq!((env.limits.participants, env.limits.endpoints), (Some(7), None));
     }
 
     #[test]
@@ -198,6 +241,7 @@ mod tests {
         for (name, value, expected) in [
             ("ROS_DOMAIN_ID", "233", "0 to 232"),
             ("ROS_DOMAIN_ID", "-1", "0 to 232"),
+            ("ROSLESS_MAX_NAME", "0", "above 0"),
             ("ROS_DOMAIN_ID", "one", "0 to 232"),
             ("ROS_AUTOMATIC_DISCOVERY_RANGE", "subnet", "SUBNET"),
             ("ROS_STATIC_PEERS", "10.0.0.256", "IP addresses"),
