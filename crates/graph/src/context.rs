@@ -12,7 +12,7 @@ use std::{
 
 use rosless_wire::{Message, cdr, rcl_interfaces::msg::Log};
 use rustdds::{
-    DomainParticipant, DomainParticipantBuilder, DomainParticipantStatusEvent as Event,
+    DiscoveryLimits, DomainParticipant, DomainParticipantBuilder, DomainParticipantStatusEvent as Event,
     DomainParticipantStatusListener, EndpointDescription, LostReason, QosPolicies, RTPSEntity, StatusEvented,
 };
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -20,7 +20,7 @@ use signal_hook_mio::v1_0::Signals;
 
 use crate::{
     Error, Gid, GidPrefix, Node, Qos, Result,
-    config::{DiscoveryRange, IpVersions, Settings},
+    config::{DiscoveryRange, IpVersions, Limits, Settings},
     crash,
     discovery_info::{self, GidSize, NodeEntities, ParticipantEntities, SpokenSizes},
     graph::{Endpoint, EndpointKind, Graph, UserData},
@@ -593,6 +593,19 @@ const MEMORY_TO_JOIN: u64 = 32 << 20;
 /// RustDDS keeps what was taken, too, up to this many samples of all participants together; they are up to some kB each.
 const INFO_DEPTH: u32 = 500;
 
+fn discovery_limits(set: &Limits) -> DiscoveryLimits {
+    let defaults = DiscoveryLimits::default();
+    let per_participant = set.endpoints_per_participant;
+    DiscoveryLimits {
+        participants: set.participants.unwrap_or(defaults.participants),
+        endpoints: set.endpoints.unwrap_or(defaults.endpoints),
+        endpoints_per_participant: per_participant.unwrap_or(defaults.endpoints_per_participant),
+        matches_per_endpoint: set.matches.unwrap_or(defaults.matches_per_endpoint),
+        user_data: set.user_data.unwrap_or(defaults.user_data),
+        name: set.name.unwrap_or(defaults.name),
+    }
+}
+
 fn join(settings: &Settings, peers: &StaticPeers) -> Result<Participant> {
     let environment = &settings.environment;
     let participants = peers.participants(environment.domain_id);
@@ -603,7 +616,11 @@ fn join(settings: &Settings, peers: &StaticPeers) -> Result<Participant> {
             IpVersions::V6 => rustdds::IpVersions::V6,
             IpVersions::Both => rustdds::IpVersions::Both,
         })
-        .user_data(format!("enclave={};", settings.arguments.enclave));
+        .user_data(format!("enclave={};", settings.arguments.enclave))
+        .discovery_limits(discovery_limits(&environment.limits));
+    if let Some(bytes) = environment.limits.assembly {
+        builder = builder.max_assembly(bytes.div_ceil(2), bytes);
+    }
     builder = match environment.discovery_range {
         // Static peers are reached whatever the range, except when discovery is off.
         DiscoveryRange::Off => {

@@ -1,41 +1,49 @@
-//! Damaged messages of real peers are thrown at a running participant: it must not crash, hang or grow, and must still
-//! work afterwards.
+//! Hostile messages are thrown at a running participant: it must not crash, hang or grow, and must still work
+//! afterwards. Some are damaged messages of real peers, others are made of every kind of submessage with values that
+//! programs get wrong.
 //!
-//! `ROSLESS_FUZZ_PACKETS` sets how many (default 120 000), `ROSLESS_FUZZ_SEED` where the random numbers start.
+//! `ROSLESS_FUZZ_PACKETS` sets how many of the first (default 60 000), `ROSLESS_RTPS_PACKETS` how many of the second
+//! (default 2 000 000), `ROSLESS_FUZZ_SEED` where the random numbers start.
 #![cfg(target_os = "linux")]
 
 mod common;
+mod rtps;
 
 use std::{
     net::{Ipv4Addr, UdpSocket},
     path::Path,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use common::{exchange, local, peer, reader, reliable, resident, writer};
+use common::{
+    best_effort, exchange, local, peer, reader, reliable, resident, take, waiting,
+    wire::{reader_id, writer_id, Invented},
+    writer,
+};
 use rosless_tests::{eventually, DomainLease};
-use rustdds::RTPSEntity;
+use rtps::Forger;
+use rustdds::{bytes::Bytes, feeding, RTPSEntity, Timestamp};
 
 const ALLOWANCE: u64 = 96 * 1024 * 1024;
 /// As many as fit into the receiver's socket buffer.
 const BURST: usize = 48;
 
 /// Enough randomness to damage packets, and the same on every run.
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0
     }
 
-    fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound.max(1) as u64) as usize
     }
 
-    fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len())]
     }
 }
@@ -118,23 +126,24 @@ fn damaged(seeds: &[Vec<u8>], victim: &[u8], random: &mut Random) -> Vec<u8> {
     packet
 }
 
-/// Bytes that wait in the receive buffers of these UDP ports.
-fn waiting(ports: [u16; 2]) -> u64 {
-    let table = std::fs::read_to_string("/proc/net/udp").expect("socket table");
-    let of_port = |line: &str| {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let port = u16::from_str_radix(fields.get(1)?.split_once(':')?.1, 16).ok()?;
-        let queue = u64::from_str_radix(fields.get(4)?.split_once(':')?.1, 16).ok()?;
-        ports.contains(&port).then_some(queue)
-    };
-    table.lines().skip(1).filter_map(of_port).sum()
+/// Both tests have participants in this process, and one of them counts threads.
+static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+/// Threads of RustDDS in this process.
+fn dds_threads() -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("own threads").flatten();
+    let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
+    names.filter(|name| name.starts_with("RustDDS")).count()
+}
+
+fn setting(name: &str, default: usize) -> usize {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
 #[test]
 fn damaged_messages_do_no_harm() {
-    let setting =
-        |name, default| std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default);
-    let packets: usize = setting("ROSLESS_FUZZ_PACKETS", 120_000);
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let packets = setting("ROSLESS_FUZZ_PACKETS", 60_000);
     let mut random = Random(setting("ROSLESS_FUZZ_SEED", 88_172_645_463_325_252) as u64);
 
     let lease = DomainLease::acquire();
@@ -177,4 +186,74 @@ fn damaged_messages_do_no_harm() {
     let up = reader(&newcomer, "up", &reliable(10));
     exchange("echo after", &down, &up);
     println!("{packets} packets, memory from {before} to {after} bytes");
+}
+
+/// As from a matched peer, from one that slanders another, and from strangers; without a network, because that would
+/// be most of the work.
+#[test]
+fn submessages_with_any_values_do_no_harm() {
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    const BATCH: usize = 256;
+    const CHECK_EVERY: usize = 500_000;
+    let packets = setting("ROSLESS_RTPS_PACKETS", 2_000_000);
+    let mut random = Random(setting("ROSLESS_FUZZ_SEED", 88_172_645_463_325_252) as u64);
+
+    feeding::enable();
+    let lease = DomainLease::acquire();
+    let victim = local(lease.id()).build().expect("participant");
+    let ours = [writer(&victim, "up", &reliable(100)), writer(&victim, "quick", &best_effort())];
+    let theirs = [reader(&victim, "down", &reliable(100)), reader(&victim, "quick", &best_effort())];
+    let echo = || {
+        let newcomer = local(lease.id()).build().expect("participant");
+        let (down, up) = (writer(&newcomer, "down", &reliable(10)), reader(&newcomer, "up", &reliable(10)));
+        let mark = common::padded(format!("after {:?}", Timestamp::now()));
+        eventually("a newcomer is answered", Duration::from_secs(30), || {
+            let _ = down.write(mark.clone(), Some(Timestamp::now()));
+            std::thread::sleep(Duration::from_millis(10));
+            for sample in take(&theirs[0]) {
+                let _ = ours[0].write(sample, Some(Timestamp::now()));
+            }
+            take(&up).contains(&mark)
+        });
+    };
+    echo();
+
+    let sink = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("socket");
+    let invented = Invented::new(1, sink.local_addr().expect("bound").port());
+    let mut matching = vec![invented.announcement(1)];
+    for (number, topic) in ["up", "down", "quick"].into_iter().enumerate() {
+        let number = number as u32 + 1;
+        matching.push(invented.endpoint(writer_id(number), topic, &[], number.into()));
+        matching.push(invented.endpoint(reader_id(number), topic, &[], number.into()));
+    }
+    let mut forger = Forger::new(&victim, &ours, &theirs, invented);
+    let feed = |packets: Vec<Vec<u8>>| {
+        let packets = packets.into_iter().map(Bytes::from).collect();
+        assert!(feeding::feed(&victim, packets), "the event loop has ended");
+    };
+    let own = std::process::id();
+    let (memory, threads_before, start) = (resident(own), dds_threads(), Instant::now());
+    for sent in (0..packets).step_by(BATCH) {
+        if sent % (64 * BATCH) == 0 {
+            feed(matching.iter().map(|packet| packet.0.clone()).collect());
+            // A sample in fragments, for those who ask for them.
+            let _ = ours[0].write(Bytes::from(vec![0; 20_000]), Some(Timestamp::now()));
+        }
+        feed((0..BATCH).map(|_| forger.message(&mut random)).collect());
+        if sent % CHECK_EVERY < BATCH {
+            take(&theirs[0]);
+            take(&theirs[1]);
+            let now = resident(own);
+            assert!(
+                now < memory + ALLOWANCE,
+                "memory went from {memory} to {now} bytes after {sent} packets"
+            );
+            echo();
+        }
+    }
+    echo();
+    let (after, took) = (resident(own), start.elapsed());
+    assert!(after < memory + ALLOWANCE, "memory went from {memory} to {after} bytes");
+    assert_eq!(dds_threads(), threads_before, "a thread has ended");
+    println!("{packets} messages in {took:.0?}, memory from {memory} to {after} bytes");
 }

@@ -1,10 +1,18 @@
-//! Single packets that ask for absurd amounts of memory or work. Each is sent as if it came from a matched writer.
+//! Single packets that ask for absurd amounts of memory or work, as from a matched writer or from a participant that
+//! was just announced.
 
 mod common;
 
-use std::net::{Ipv4Addr, UdpSocket};
+use std::{
+    net::{Ipv4Addr, UdpSocket},
+    time::{Duration, Instant},
+};
 
-use common::{exchange, local, peer, reader, reliable, resident, take, writer, Writer, SOON};
+use common::{
+    exchange, local, peer, ports, reader, reliable, resident, take, threads, waiting,
+    wire::{number, writer_id, Invented, Packet, LIVELINESS, PARTICIPANTS, PUBLICATIONS, SUBSCRIPTIONS},
+    writer, Writer, SOON,
+};
 use rosless_tests::{eventually, Daemon, DomainLease};
 use rustdds::{DomainParticipant, RTPSEntity};
 
@@ -17,7 +25,9 @@ struct Attack {
     down: Writer,
     up: common::Reader,
     echo: Daemon,
-    before: u64,
+    memory: u64,
+    threads: u64,
+    socket: UdpSocket,
 }
 
 impl Attack {
@@ -28,26 +38,35 @@ impl Attack {
         let up = reader(&participant, "up", &reliable(10));
         let echo = peer("echo", lease.id());
         exchange("echo before", &down, &up);
-        let before = resident(echo.pid());
-        Self { lease, _participant: participant, down, up, echo, before }
-    }
-
-    /// Sends one submessage from our writer to the peer's port for user data; ours is participant 0, so it is 1.
-    fn send(&self, id: u8, body: &[&[u8]]) {
-        let guid = self.down.guid().to_bytes();
-        let body = body.concat();
-        let mut packet = b"RTPS\x02\x03\x01\x12".to_vec();
-        packet.extend(&guid[..12]);
-        packet.extend([id, 1]);
-        packet.extend((body.len() as u16).to_le_bytes());
-        packet.extend(body);
-        let port = 7400 + 250 * self.lease.id() + 11 + 2;
+        let (memory, threads) = (resident(echo.pid()), threads(echo.pid()));
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("socket");
-        socket.send_to(&packet, (Ipv4Addr::LOCALHOST, port)).expect("sent");
+        Self { lease, _participant: participant, down, up, echo, memory, threads, socket }
     }
 
-    fn writer_id(&self) -> Vec<u8> {
-        self.down.guid().to_bytes()[12..].to_vec()
+    /// A message of our participant.
+    fn packet(&self) -> Packet {
+        Packet::new(&self.down.guid().to_bytes()[..12])
+    }
+
+    fn writer_id(&self) -> [u8; 4] {
+        self.down.guid().to_bytes()[12..].try_into().expect("4 bytes")
+    }
+
+    /// Sends it to the peer's port for user data; ours is participant 0, so it is 1.
+    fn send(&self, packet: Packet) {
+        let port = ports(self.lease.id(), 1)[1];
+        self.socket.send_to(&packet.0, (Ipv4Addr::LOCALHOST, port)).expect("sent");
+    }
+
+    /// The same, after the peer has read what was sent before.
+    fn send_in_turn(&self, packet: Packet) {
+        let ports = ports(self.lease.id(), 1);
+        eventually("the peer reads on", SOON, || (0..1000).any(|_| waiting(ports) == 0));
+        self.send(packet);
+    }
+
+    fn stranger(&self, number: u32) -> Invented {
+        Invented::new(number, self.socket.local_addr().expect("bound").port())
     }
 
     /// The peer's memory is checked first and all the time, because an undefended one takes gigabytes per second.
@@ -56,26 +75,22 @@ impl Attack {
         let mark = common::padded(format!("after {:?}", rustdds::Timestamp::now()));
         eventually("echo after", SOON, || {
             let now = resident(self.echo.pid());
-            assert!(now < self.before + ALLOWANCE, "memory went from {} to {now} bytes", self.before);
+            assert!(now < self.memory + ALLOWANCE, "memory went from {} to {now} bytes", self.memory);
             let _ = self.down.write(mark.clone(), Some(rustdds::Timestamp::now()));
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            std::thread::sleep(Duration::from_millis(20));
             take(&self.up).contains(&mark)
         });
-        assert!(resident(self.echo.pid()) < self.before + ALLOWANCE);
+        assert!(resident(self.echo.pid()) < self.memory + ALLOWANCE);
+        assert_eq!(threads(self.echo.pid()), self.threads, "a thread has ended");
     }
-}
-
-fn number(value: i64) -> Vec<u8> {
-    [((value >> 32) as i32).to_le_bytes(), (value as u32).to_le_bytes()].concat()
 }
 
 /// Stock: collects 2^62 missing numbers until memory is exhausted.
 #[test]
 fn heartbeat_of_an_endless_writer() {
     let attack = Attack::prepare();
-    for (count, last) in [(1_000_000i32, 1 << 62), (1_000_001, i64::MAX), (1_000_002, i64::MIN)] {
-        let body = [&[0; 4], &*attack.writer_id(), &number(1), &number(last), &count.to_le_bytes()];
-        attack.send(0x07, &body);
+    for (count, last) in [(1_000_000, 1 << 62), (1_000_001, i64::MAX), (1_000_002, i64::MIN)] {
+        attack.send(attack.packet().heartbeat(attack.writer_id(), 1, last, count));
     }
     attack.peer_is_well();
 }
@@ -85,8 +100,8 @@ fn heartbeat_of_an_endless_writer() {
 fn gap_without_an_end() {
     let attack = Attack::prepare();
     for base in [1 << 62, i64::MAX] {
-        let body = [&[0; 4], &*attack.writer_id(), &number(1_000_000), &number(base), &0u32.to_le_bytes()];
-        attack.send(0x08, &body);
+        let body = [&[0; 4][..], &attack.writer_id(), &number(1_000_000), &number(base), &0u32.to_le_bytes()];
+        attack.send(attack.packet().add(0x08, 0, &body));
     }
     attack.peer_is_well();
 }
@@ -96,20 +111,127 @@ fn gap_without_an_end() {
 fn fragment_of_a_giant_sample() {
     let attack = Attack::prepare();
     let stranger = [9, 9, 9, 3];
-    for (writer, sequence) in [(&*attack.writer_id(), 900_000), (&stranger[..], 1), (&stranger[..], 2)] {
+    for (writer, sequence) in [(attack.writer_id(), 900_000), (stranger, 1), (stranger, 2)] {
         for size in [u32::MAX, 200 << 20] {
-            let body = [
-                &[0, 0, 28, 0, 0, 0, 0, 0][..],
-                writer,
-                &number(sequence + i64::from(size & 1)),
-                &1u32.to_le_bytes(),
-                &1u16.to_le_bytes(),
-                &1024u16.to_le_bytes(),
-                &size.to_le_bytes(),
-                &[0; 1024],
-            ];
-            attack.send(0x16, &body);
+            let sequence = sequence + i64::from(size & 1);
+            attack.send(attack.packet().data_frag(writer, sequence, 1, 1024, size));
         }
     }
+    attack.peer_is_well();
+}
+
+/// Stock: collects the numbers of all missing fragments for each HEARTBEAT, 2.8 GB of them.
+#[test]
+fn fragments_of_one_byte() {
+    let attack = Attack::prepare();
+    let writer = attack.writer_id();
+    for size in [256 << 20, 1 << 20] {
+        let sn = 1000 + i64::from(size);
+        attack.send(attack.packet().data_frag(writer, sn, 1, 1, size));
+        for count in 0..5 {
+            attack.send(attack.packet().heartbeat(writer, sn, sn, 1_000_000 + size as i32 + count));
+        }
+    }
+    attack.peer_is_well();
+}
+
+/// Stock: each writer of each participant may have 256 MiB waiting, for good.
+#[test]
+fn fragments_of_many_writers() {
+    const WRITERS: u32 = 320;
+    // Two fragments in each page of a sample make it resident.
+    const SAMPLE: u32 = 1 << 20;
+    let attack = Attack::prepare();
+    let stranger = attack.stranger(1);
+    attack.send_in_turn(stranger.announcement(1));
+    for number in 1..=WRITERS {
+        attack.send_in_turn(stranger.endpoint(writer_id(number), "down", &[], number.into()));
+    }
+    let matched = attack.stranger(1).prefix;
+    let send_round = |sn: i64| {
+        for number in 1..=WRITERS {
+            // Samples of 200 MB take address space, samples of 1 MB are filled.
+            attack.send_in_turn(Packet::new(&matched).data_frag(
+                writer_id(number),
+                sn + 1,
+                1,
+                1024,
+                200 << 20,
+            ));
+            for fragment in (1..SAMPLE / 1024).step_by(64) {
+                attack.send(Packet::new(&matched).data_frag(writer_id(number), sn, fragment, 1024, SAMPLE));
+            }
+        }
+    };
+    for round in 0..3 {
+        send_round(1 + 2 * round);
+        let status = std::fs::read_to_string(format!("/proc/{}/status", attack.echo.pid())).expect("it runs");
+        let size = status.lines().find(|line| line.starts_with("VmSize:")).expect("VmSize");
+        let kib: u64 = size.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).expect("a number");
+        assert!(kib < 4 << 20, "{kib} kB of address space");
+        attack.peer_is_well();
+    }
+}
+
+/// Stock: number 0, or numbers near 2^32, end the event loop thread; others take a byte of memory for each eight up to
+/// the highest.
+#[test]
+fn nack_frag_of_fragments_that_no_sample_has() {
+    let attack = Attack::prepare();
+    let stranger = attack.stranger(2);
+    attack.send_in_turn(stranger.announcement(1));
+    let mut count = 0;
+    for (writer, reader) in [PUBLICATIONS, SUBSCRIPTIONS, LIVELINESS, PARTICIPANTS] {
+        for sn in [1, 2, 0, -1, i64::MAX, i64::MIN] {
+            for base in [0, 1, 2, u32::MAX, u32::MAX - 255, u32::MAX - 256, 0xf000_0000, 0x8000_0000] {
+                count += 1;
+                for prefix in [&stranger.prefix, &attack.down.guid().to_bytes()[..12]] {
+                    attack.send_in_turn(Packet::new(prefix).nack_frag(reader, writer, sn, base, count));
+                }
+            }
+        }
+    }
+    attack.peer_is_well();
+}
+
+/// A forged announcement makes us talk to whomever it names: not with more bytes than it has itself.
+#[test]
+fn announcement_with_the_address_of_somebody_else() {
+    let attack = Attack::prepare();
+    let victim = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("socket");
+    victim.set_read_timeout(Some(Duration::from_millis(100))).expect("set");
+    let port = victim.local_addr().expect("bound").port();
+    let mut sent = 0;
+    for number in 10..15 {
+        let announcement = Invented::new(number, port).announcement(1);
+        sent += announcement.0.len();
+        attack.send(announcement);
+    }
+    // Announcements and HEARTBEATs are repeated, so wait for some rounds of them.
+    let end = Instant::now() + Duration::from_secs(6);
+    let mut received = 0;
+    let mut buffer = [0; 65536];
+    while Instant::now() < end {
+        received += victim.recv(&mut buffer).unwrap_or(0);
+    }
+    println!("{sent} bytes made it send {received} bytes to a third party");
+    assert!(received <= sent, "{received} bytes for {sent}");
+    attack.peer_is_well();
+}
+
+/// A reply address for each of thousands is not heeded.
+#[test]
+fn reply_to_thousands_of_addresses() {
+    let attack = Attack::prepare();
+    let victim = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("socket");
+    victim.set_read_timeout(Some(Duration::from_millis(500))).expect("set");
+    let port = u32::from(victim.local_addr().expect("bound").port());
+    let locator = [&1i32.to_le_bytes(), &port.to_le_bytes()[..], &[0; 12], &[127, 0, 0, 1]].concat();
+    let locators = locator.repeat(2000);
+    let reply_to = attack.packet().add(0x0f, 0, &[&2000u32.to_le_bytes(), &locators]);
+    attack.send(reply_to.heartbeat(attack.writer_id(), 1, 1 << 40, 1_000_000));
+    let mut buffer = [0; 65536];
+    let answers = std::iter::from_fn(|| victim.recv(&mut buffer).ok()).count();
+    assert!(answers < 20, "{answers} answers to one packet");
     attack.peer_is_well();
 }

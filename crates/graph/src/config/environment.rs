@@ -80,6 +80,45 @@ pub enum IpVersions {
     Both,
 }
 
+/// What is remembered of others at most; see docs/security.md. What is not set is left to RustDDS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// `ROSLESS_MAX_PARTICIPANTS`.
+    pub participants: Option<usize>,
+    /// `ROSLESS_MAX_ENDPOINTS`, of all participants.
+    pub endpoints: Option<usize>,
+    /// `ROSLESS_MAX_ENDPOINTS_PER_PARTICIPANT`.
+    pub endpoints_per_participant: Option<usize>,
+    /// `ROSLESS_MAX_MATCHES`, of one of our endpoints.
+    pub matches: Option<usize>,
+    /// `ROSLESS_MAX_USER_DATA`, in bytes.
+    pub user_data: Option<usize>,
+    /// `ROSLESS_MAX_NAME`, of topics and types, in bytes.
+    pub name: Option<usize>,
+    /// `ROSLESS_MAX_ASSEMBLY`, in bytes: samples that wait for fragments. Half of it is for one participant.
+    pub assembly: Option<usize>,
+}
+
+impl Limits {
+    fn parse(get: impl Fn(&str) -> Option<String>) -> Result<Self, UsageError> {
+        let number = |name: &str| match get(name) {
+            None => Ok(None),
+            Some(text) => text.parse().ok().filter(|number| *number > 0).map(Some).ok_or_else(|| {
+                UsageError::new(format!("{name}='{text}' is not usable: expected a whole number above 0"))
+            }),
+        };
+        Ok(Self {
+            participants: number("ROSLESS_MAX_PARTICIPANTS")?,
+            endpoints: number("ROSLESS_MAX_ENDPOINTS")?,
+            endpoints_per_participant: number("ROSLESS_MAX_ENDPOINTS_PER_PARTICIPANT")?,
+            matches: number("ROSLESS_MAX_MATCHES")?,
+            user_data: number("ROSLESS_MAX_USER_DATA")?,
+            name: number("ROSLESS_MAX_NAME")?,
+            assembly: number("ROSLESS_MAX_ASSEMBLY")?,
+        })
+    }
+}
+
 /// Settings from the environment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Environment {
@@ -93,6 +132,8 @@ pub struct Environment {
     pub distro: Option<Distro>,
     /// `ROSLESS_IP`: ROS leaves this to its middleware's settings.
     pub ip_versions: IpVersions,
+    /// `ROSLESS_MAX_…`.
+    pub limits: Limits,
 }
 
 impl Environment {
@@ -152,7 +193,8 @@ impl Environment {
             Some("both") => IpVersions::Both,
             Some(text) => return bad("ROSLESS_IP", text, "auto, 4, 6 or both"),
         };
-        Ok(Self { domain_id, discovery_range, static_peers, distro, ip_versions })
+        let limits = Limits::parse(get)?;
+        Ok(Self { domain_id, discovery_range, static_peers, distro, ip_versions, limits })
     }
 }
 
@@ -207,6 +249,7 @@ mod tests {
             ("ROS_LOCALHOST_ONLY", "0"),
             ("ROS_DISTRO", "humble"),
             ("ROSLESS_IP", "both"),
+            ("ROSLESS_MAX_PARTICIPANTS", "7"),
         ])
         .unwrap();
         assert_eq!(env.ip_versions, IpVersions::Both);
@@ -215,6 +258,7 @@ mod tests {
         assert_eq!(env.static_peers, ["10.0.0.1", "robot.local", "fe80::1%eth0.2"]);
         assert_eq!(env.distro.map(Distro::gid_len), Some(24));
         assert_eq!(Distro::Iron.gid_len(), 16);
+        assert_eq!((env.limits.participants, env.limits.endpoints), (Some(7), None));
     }
 
     #[test]
@@ -233,6 +277,7 @@ mod tests {
         for (name, value, expected) in [
             ("ROS_DOMAIN_ID", "233", "0 to 232"),
             ("ROS_DOMAIN_ID", "-1", "0 to 232"),
+            ("ROSLESS_MAX_NAME", "0", "above 0"),
             ("ROS_DOMAIN_ID", "one", "0 to 232"),
             ("ROS_AUTOMATIC_DISCOVERY_RANGE", "subnet", "SUBNET"),
             ("ROS_STATIC_PEERS", "10.0.0.256", "IP addresses"),

@@ -7,7 +7,7 @@ mod environment;
 mod params_file;
 
 pub use args::{RemapKind, RemapRule, RosArguments};
-pub use environment::{DiscoveryRange, Distro, Environment, IpVersions};
+pub use environment::{DiscoveryRange, Distro, Environment, IpVersions, Limits};
 pub use params_file::{ParameterOverrides, guess_value, parse_value};
 
 /// Something the user asked for cannot be done: one line that says what was wrong and what is expected.

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test binary uses a part of it
 
 pub mod scripted;
+pub mod wire;
 
 use std::{
     convert::Infallible,
@@ -189,7 +190,42 @@ fn peer_process() {
 
 /// Resident memory of a process in bytes.
 pub fn resident(pid: u32) -> u64 {
+    1024 * status(pid, "VmRSS:")
+}
+
+/// How many threads a process has.
+pub fn threads(pid: u32) -> u64 {
+    status(pid, "Threads:")
+}
+
+fn status(pid: u32, field: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("process runs");
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("VmRSS");
-    1024 * line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).expect("a number")
+    let line = status.lines().find(|line| line.starts_with(field)).expect("the field");
+    line.split_whitespace().nth(1).and_then(|value| value.parse().ok()).expect("a number")
+}
+
+/// CPU time that a process has used.
+pub fn cpu_time(pid: u32) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("process runs");
+    let fields = stat.rsplit_once(") ").expect("name in brackets").1.split(' ');
+    let ticks: u64 = fields.skip(11).take(2).map(|ticks| ticks.parse::<u64>().expect("a number")).sum();
+    Duration::from_millis(10 * ticks)
+}
+
+/// Bytes that wait in the receive buffers of these UDP ports.
+pub fn waiting(ports: [u16; 2]) -> u64 {
+    let table = std::fs::read_to_string("/proc/net/udp").expect("socket table");
+    let of_port = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let port = u16::from_str_radix(fields.get(1)?.split_once(':')?.1, 16).ok()?;
+        let queue = u64::from_str_radix(fields.get(4)?.split_once(':')?.1, 16).ok()?;
+        ports.contains(&port).then_some(queue)
+    };
+    table.lines().skip(1).filter_map(of_port).sum()
+}
+
+/// Ports of participant `id` of a domain: for discovery and for data.
+pub fn ports(domain: u16, id: u16) -> [u16; 2] {
+    let base = 7400 + 250 * domain + 2 * id;
+    [base + 10, base + 11]
 }
