@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
 use rosless_tests::eventually;
-use rustdds::DomainParticipant;
+use rustdds::{DomainParticipant, RTPSEntity};
 
 pub const DATA: u8 = 0x15;
 pub const DATA_FRAG: u8 = 0x16;
@@ -103,6 +103,8 @@ pub struct Announced<'a> {
 
 pub struct ScriptedPeer {
     pub prefix: [u8; 12],
+    /// Of the participant it talks to.
+    ours: [u8; 12],
     /// Where ours listens for discovery; user data go to the next port.
     port: u16,
     discovery: UdpSocket,
@@ -122,7 +124,8 @@ impl ScriptedPeer {
         let unique = user.local_addr().expect("address").port().to_le_bytes();
         let prefix = [vendor[0], vendor[1], 7, 7, 7, 7, 7, 7, 7, 7, unique[0], unique[1]];
         let port = 7410 + 250 * ours.domain_id() + 2 * ours.participant_id();
-        Self { prefix, port, discovery, user, count: 0 }
+        let ours = ours.guid().to_bytes()[..12].try_into().expect("twelve bytes");
+        Self { prefix, ours, port, discovery, user, count: 0 }
     }
 
     fn guid(&self, entity: [u8; 4]) -> Vec<u8> {
@@ -137,10 +140,12 @@ impl ScriptedPeer {
         (Ipv4Addr::LOCALHOST, self.port + 1).into()
     }
 
-    /// One datagram of submessages: id, flags without endianness, body.
+    /// One datagram of submessages: id, flags without endianness, body. Answers name whom they answer, as everybody's do.
     pub fn send(&self, to: SocketAddr, submessages: &[(u8, u8, Vec<u8>)]) {
         let mut datagram = [b"RTPS\x02\x03", &self.prefix[..2], &self.prefix].concat();
-        for (id, flags, body) in submessages {
+        let answers = submessages.iter().any(|(id, ..)| matches!(*id, ACKNACK | NACK_FRAG));
+        let destination = answers.then(|| (INFO_DST, 0, self.ours.to_vec()));
+        for (id, flags, body) in destination.iter().chain(submessages) {
             datagram.extend([*id, flags | 1]);
             datagram.extend((body.len() as u16).to_le_bytes());
             datagram.extend(body);
