@@ -200,7 +200,7 @@ fn names(session: &Session, node: &str, prefixes: Vec<String>) -> Result<Vec<Str
 /// What to say of a parameter that a node does not have.
 fn unknown(node: &str, name: &str, known: &[String]) -> Failure {
     match Failure::unknown("parameter", name, known.iter().map(String::as_str)) {
-        near if near.message.contains("did you mean") => near,
+        near if near.message.contains("did you mean") => Failure::new(near.message),
         _ => {
             Failure::new(format!("Parameter '{name}' is not set; `rosless param list {node}` lists what is"))
         }
