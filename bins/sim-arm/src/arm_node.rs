@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
-use rosless_arm::{ArmController, ArmInput, ArmOutput, InitTime, LetGo};
+use rosless_arm::{ArmController, ArmInput, ArmOutput, CatchVerdict, InitTime, LetGo};
+use rosless_cli::{Failure, Result};
 use rosless_graph::{Context, EventLoop, Node, Publisher, Qos, monotonic};
 use rosless_wire::{
     robot3_18c1054::{
@@ -42,7 +42,7 @@ impl ArmNode {
     ) -> Result<Self> {
         let node = context.node("arm_controller")?;
         let gains = settings::declare_arm(&node, behaviour)?;
-        let config = settings::arm(&node, &gains)?;
+        let config = settings::arm(&node, &gains).map_err(Failure::usage)?;
         event_loop.on_parameter_change(&node, move |app, _| {
             app.with_arm(|arm| match settings::arm(&arm.node, &gains) {
                 Ok(config) => arm.controller.configure(config, arm.now()),
@@ -154,7 +154,7 @@ impl ArmNode {
                         }
                         LetGo::Superseded { .. } => log::warn!(target: logger, "{reason}"),
                     }
-                    self.verdicts.not_attempted(released, &reason);
+                    self.verdicts.tell(&CatchVerdict::not_attempted(released, &reason));
                 }
             }
         }
