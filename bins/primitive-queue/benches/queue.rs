@@ -7,8 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use primitive_queue::messages::to_industrial;
 use rosless_graph::{Context, ContextOptions, EventLoop, Publisher, Qos};
+use rosless_motion::messages::to_industrial;
 use rosless_motion::{RawPrimitive, primitive::code};
 use rosless_tests::{
     Daemon, DomainLease,

@@ -3,10 +3,11 @@
 //! Topics and actions are there from configure to cleanup; commands are obeyed while the node is active. The engine
 //! turns at the control rate while there is something to do, and not at all otherwise.
 
-use std::{cell::Cell, process::ExitCode, rc::Rc, time::Duration};
+use std::{cell::Cell, rc::Rc, time::Duration};
 
+use rosless_cli::Failure;
 use rosless_graph::{
-    Context, EventLoop, Handle, Node, Publisher, Qos, Result, SampleInfo, Subscription, Timer,
+    Context, EventLoop, Gid, Handle, Node, Publisher, Qos, Result, SampleInfo, Subscription, Timer,
     action::{ActionServer, CancelResponse, GoalError, GoalHandle, GoalId, GoalResponse},
     config,
     lifecycle::{CallbackReturn, LifecycleNode, Request, Step},
@@ -14,7 +15,10 @@ use rosless_graph::{
     qos::Reliability,
 };
 use rosless_motion::{
-    Event, ExecutionState, GoalOutcome, Output, QueueController, RawPrimitive, SimulatedRobot, StateCodes,
+    Event, ExecutionState, GoalOutcome, Origin, Output, QueueController, QueueStatus, RawPrimitive, Report,
+    SimulatedRobot, StateCodes,
+    intake::{self, Intake},
+    messages::{SequenceAction, from_control, from_industrial},
 };
 use rosless_wire::{
     Message,
@@ -23,15 +27,8 @@ use rosless_wire::{
     sensor_msgs::msg::JointState,
     std_msgs::msg::{self, Float64MultiArray, Header, Int8, MultiArrayDimension, MultiArrayLayout},
 };
-use serde_json::Value;
 
-use crate::{
-    NODE_NAME,
-    intake::Intake,
-    messages::{SequenceAction, from_control, from_industrial},
-    report::{self, Origin, QueueStatus},
-    settings::Settings,
-};
+use crate::{NODE_NAME, settings::Settings};
 
 /// Samples of one burst that may wait for the event loop.
 const BURST: u32 = 1000;
@@ -50,7 +47,7 @@ struct App {
 /// # Errors
 /// When the domain cannot be joined or a parameter's type is wrong. Parameters that make no controller end the process
 /// with exit code 1, unless `autostart` is off: then configuring fails as often as somebody asks for it.
-pub fn run(settings: config::Settings, autostart: bool) -> Result<ExitCode> {
+pub fn run(settings: config::Settings, autostart: bool) -> Result<(), Failure> {
     let context = Context::new(settings)?;
     let node = context.node(NODE_NAME)?;
     Settings::default().declare(&node)?;
@@ -88,7 +85,8 @@ pub fn run(settings: config::Settings, autostart: bool) -> Result<ExitCode> {
     if autostart {
         for request in [Request::CONFIGURE, Request::ACTIVATE] {
             if lifecycle.trigger(&mut app, request) != Ok(CallbackReturn::Success) {
-                return Ok(ExitCode::FAILURE);
+                // The log says why.
+                return Err(Failure::told());
             }
         }
     } else {
@@ -96,7 +94,7 @@ pub fn run(settings: config::Settings, autostart: bool) -> Result<ExitCode> {
     }
     events.run(&mut app)?;
     leave(&lifecycle, &mut app);
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Ends goals with a reason before the node vanishes.
@@ -175,7 +173,7 @@ struct Running {
     codes: StateCodes,
     active: bool,
     goal: Option<Box<dyn ActiveGoal>>,
-    intake: Intake,
+    intake: Intake<Gid>,
     /// The name of `~/reference`.
     reference: String,
     topics: Topics,
@@ -313,29 +311,29 @@ impl Running {
 
     /// A sample of a reference topic.
     fn reference(&mut self, raw: &RawPrimitive, through: Reliability, info: &SampleInfo) {
-        let offered =
-            self.node.context().graph().endpoint(&info.publisher).map(|endpoint| endpoint.qos.reliability);
-        if !self.intake.takes(info.publisher, info.sequence_number, through, offered) {
+        let graph = self.node.context().graph();
+        let offered = graph.endpoint(&info.publisher).map(|endpoint| as_intake(endpoint.qos.reliability));
+        if !self.intake.takes(info.publisher, info.sequence_number, as_intake(through), offered) {
             return;
         }
-        let origin = Origin::from(info);
+        let origin = Origin { publisher: info.publisher.to_string(), sequence: info.sequence_number };
         // What happened before has its own origin.
         self.drain(None);
         self.controller.reference(raw, monotonic());
-        if !self.drain(Some(origin)) {
-            self.tell(&report::obeyed(origin));
+        if !self.drain(Some(&origin)) {
+            self.tell(&Report::Obeyed { origin: Some(origin) });
         }
     }
 
     fn offer(&mut self, id: GoalId, primitives: &[RawPrimitive]) -> GoalResponse {
         match self.controller.offer_goal(id.0, primitives) {
             Ok(()) => {
-                self.tell(&report::goal_accepted(id, primitives.len()));
+                self.tell(&Report::GoalAccepted { goal: id.to_string(), primitives: primitives.len() });
                 GoalResponse::Execute
             }
             Err(reason) => {
                 log::warn!(target: self.node.logger(), "goal {id} rejected: {reason}");
-                self.tell(&report::goal_rejected(id, &reason.to_string()));
+                self.tell(&Report::GoalRejected { goal: id.to_string(), reason: reason.to_string() });
                 GoalResponse::Reject
             }
         }
@@ -351,7 +349,7 @@ impl Running {
     }
 
     /// Carries out what the engine wants. True when it answered a command.
-    fn drain(&mut self, origin: Option<Origin>) -> bool {
+    fn drain(&mut self, origin: Option<&Origin>) -> bool {
         let mut answered = false;
         while let Some(output) = self.controller.poll_output() {
             match output {
@@ -367,7 +365,7 @@ impl Running {
                         self.publish_queue();
                     }
                     self.log_event(&event);
-                    self.tell(&report::event(&event, origin));
+                    self.tell(&Report::new(&event, origin.cloned()));
                 }
                 Output::Feedback { goal, index } => {
                     if let Some(active) = self.goal.as_ref().filter(|active| active.id().0 == goal) {
@@ -390,14 +388,14 @@ impl Running {
         if let GoalOutcome::Aborted(reason) = outcome {
             log::warn!(target: self.node.logger(), "goal {} aborted: {reason}", goal.id());
         }
-        self.tell(&report::goal_ended(goal.id(), outcome));
+        self.tell(&Report::goal_ended(goal.id().to_string(), outcome));
         if let Err(error) = goal.end(outcome) {
             log::error!(target: self.node.logger(), "goal {}: {error}", goal.id());
         }
     }
 
-    fn tell(&self, event: &Value) {
-        self.topics.events.publish(&msg::String { data: event.to_string() });
+    fn tell(&self, report: &Report) {
+        self.topics.events.publish(&msg::String { data: report.to_json() });
     }
 
     fn log_state(&self, state: ExecutionState) {
@@ -448,7 +446,7 @@ impl Running {
             return;
         }
         let status = QueueStatus {
-            state: state.name().to_owned(),
+            state,
             depth,
             size: usize::try_from(self.settings.queue_size).unwrap_or(0),
             ready: self.controller.is_ready(),
@@ -478,6 +476,13 @@ impl Running {
             velocity: joints.velocity.as_slice().to_vec(),
             effort: Vec::new(),
         });
+    }
+}
+
+fn as_intake(reliability: Reliability) -> intake::Reliability {
+    match reliability {
+        Reliability::Reliable => intake::Reliability::Reliable,
+        Reliability::BestEffort => intake::Reliability::BestEffort,
     }
 }
 

@@ -16,15 +16,25 @@
 //! | [`profile`], [`path`], [`segment`] | where is one primitive at time t, within all limits? |
 //! | [`timeline`] | how do several segments blend into one motion? |
 //! | [`simulated`] | what would a robot do with the commands? |
+//! | [`messages`] | how do the two message packages map to primitives? |
+//! | [`intake`] | has this sample been seen through the other reader? |
+//! | [`report`] | what does a controller tell, and what does a client understand? |
+//! | [`program`] | what does a YAML file of moves mean? |
+//! | [`sending`] | which message of a program goes next, and what became of the others? |
 
 #![forbid(unsafe_code)]
 
 pub mod controller;
 pub mod handshake;
+pub mod intake;
+pub mod messages;
 pub mod path;
 pub mod primitive;
 pub mod profile;
+pub mod program;
+pub mod report;
 pub mod segment;
+pub mod sending;
 pub mod simulated;
 pub mod timeline;
 
@@ -33,6 +43,9 @@ pub use handshake::{CommandInterfaces, ExecutionState, Hardware, RobotEvent, Sta
 pub use primitive::{
     Checked, Command, Frames, Motion, Primitive, RawPose, RawPrimitive, Refusal, Timing, check,
 };
+pub use program::Program;
+pub use report::{Origin, QueueStatus, Report};
 pub use segment::{MotionLimits, PlanError, Segment};
+pub use sending::Sending;
 pub use simulated::SimulatedRobot;
 pub use timeline::Timeline;

@@ -85,7 +85,7 @@ fn wrong_usage_and_wrong_files_are_told_before_anything_moves() {
         (vec!["fly"], "unrecognized subcommand"),
         (vec!["send", "/nowhere.yaml"], "/nowhere.yaml: No such file"),
         (vec!["plot", "/dev/null"], "/dev/null: "),
-        (vec!["state", "--timeout", "0"], "must be between"),
+        (vec!["state", "--timeout", "x"], "expected seconds from 0 to"),
         (vec!["send", path], "step 1, move 1 of the sequence: blend_radius of the last primitive"),
         (vec!["run", "--json"], "run has nothing to print as JSON"),
     ] {
