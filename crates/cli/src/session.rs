@@ -7,8 +7,8 @@ use std::{
 };
 
 use rosless_graph::{
-    CallError, Context, ContextOptions, EventLoop, Graph, Node, Publisher, Qos, RawPublisher, TypeAndHash,
-    config::Settings, monotonic,
+    CallError, Context, ContextOptions, EventLoop, Graph, Node, Publisher, Qos, RawClient, RawPublisher,
+    TypeAndHash, config::Settings, monotonic,
 };
 use rosless_wire::{Message, Service};
 
@@ -213,24 +213,23 @@ impl<S: 'static> Session<S> {
         answer
     }
 
-    /// Calls a service whose types are known only at run time, with payloads.
+    /// A client of a service whose types are known only at run time.
+    ///
+    /// # Errors
+    /// When its endpoints cannot be made.
+    pub fn raw_client(&self, service: &str, types: [TypeAndHash<'_>; 2]) -> Result<RawClient<S>> {
+        Ok(self.event_loop.raw_client(&self.node, service, types[0], types[1], Qos::services())?)
+    }
+
+    /// Calls with a payload and waits for the answer's.
     ///
     /// # Errors
     /// As [`Session::call`].
-    pub fn call_raw(
-        &self,
-        service: &str,
-        types: [TypeAndHash<'_>; 2],
-        request: Vec<u8>,
-        timeout: Duration,
-    ) -> Result<Vec<u8>> {
-        let client = self.event_loop.raw_client(&self.node, service, types[0], types[1], Qos::services())?;
+    pub fn call_raw(&self, client: &RawClient<S>, request: Vec<u8>, timeout: Duration) -> Result<Vec<u8>> {
         let answer = Rc::new(RefCell::new(None));
         let slot = answer.clone();
         client.call(request, timeout, move |_, response| *slot.borrow_mut() = Some(response));
-        let answer = self.answer(&answer);
-        client.close();
-        answer
+        self.answer(&answer)
     }
 
     /// The call itself keeps the time: it always ends with an answer or an error.

@@ -190,7 +190,10 @@ impl SendGoal {
         let types = service_types(environment, session, &service, &format!("{ty}_SendGoal"))?;
         let request = with_id(&types[0], id, Some(&goal))?;
         let names = [types[0].name_and_hash(), types[1].name_and_hash()];
-        let reply = session.call_raw(&service, names, request, ANSWER)?;
+        let client = session.raw_client(&service, names)?;
+        let reply = session.call_raw(&client, request, ANSWER);
+        client.close();
+        let reply = reply?;
         let reply = DynamicMessage::from_payload(&types[1].ty, &reply).map_err(undecodable)?;
         if reply.get("accepted") != Some(&Value::Bool(true)) {
             return Err(Failure::new("Goal was rejected."));
