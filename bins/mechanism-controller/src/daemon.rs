@@ -170,15 +170,15 @@ fn run_as<D: Dialect>(settings: Settings) -> Result<()> {
         Controller::cancel,
     )?;
 
-    event_loop.engine_deadline(
-        |controller| controller.engine.next_deadline(monotonic()),
-        |controller, now| controller.engine.handle(Input::Tick, now),
+    event_loop.drive(
+        |controller: &mut Controller<D>, with: &mut dyn FnMut(&mut Engine)| with(&mut controller.engine),
+        Controller::act,
     );
     event_loop.engine_deadline(
         |controller| controller.ending.front().map(|ending| ending.due),
         |controller, now| controller.end_goals(now),
     );
-    event_loop.after_batch(Controller::act);
+    event_loop.after_batch(|controller| controller.tell(monotonic()));
     event_loop.engine_deadline(
         |controller| controller.news.then_some(controller.told_at + STATUS_GAP),
         |controller, now| controller.tell(now),
@@ -200,7 +200,9 @@ fn run_as<D: Dialect>(settings: Settings) -> Result<()> {
     event_loop.run(&mut controller)?;
 
     controller.engine.handle(Input::Stop, monotonic());
-    controller.act();
+    while let Some(output) = controller.engine.poll_output() {
+        controller.act(output);
+    }
     controller.end_goals(Time::MAX);
     // Peers that do not listen any more must not keep the process; what left is what could leave.
     let _ = controller.pedestal.wait_acknowledged(FAREWELL) && controller.doll.wait_acknowledged(FAREWELL);
@@ -244,27 +246,24 @@ impl<D: Dialect> Controller<D> {
     }
 
     /// Does what the engine wants done.
-    fn act(&mut self) {
-        while let Some(output) = self.engine.poll_output() {
-            match output {
-                Output::PedestalCommand(command) => {
-                    self.pedestal.publish(&D::PROFILE.pedestal_command(&command).into());
-                }
-                Output::DollCommand(command) => {
-                    self.doll.publish(&D::PROFILE.doll_command(&command, self.engine.params()).into());
-                }
-                Output::Lantern(data) => {
-                    self.lantern.publish(&Bool { data });
-                }
-                Output::GoalFeedback { id, code } => self.feedback(GoalId(id), code),
-                Output::GoalEnded { id, outcome, .. } => self.end_goal(GoalId(id), outcome),
-                Output::Report { level, text, streamed } => {
-                    self.news = true;
-                    self.say(level, text, streamed);
-                }
+    fn act(&mut self, output: Output) {
+        match output {
+            Output::PedestalCommand(command) => {
+                self.pedestal.publish(&D::PROFILE.pedestal_command(&command).into());
+            }
+            Output::DollCommand(command) => {
+                self.doll.publish(&D::PROFILE.doll_command(&command, self.engine.params()).into());
+            }
+            Output::Lantern(data) => {
+                self.lantern.publish(&Bool { data });
+            }
+            Output::GoalFeedback { id, code } => self.feedback(GoalId(id), code),
+            Output::GoalEnded { id, outcome, .. } => self.end_goal(GoalId(id), outcome),
+            Output::Report { level, text, streamed } => {
+                self.news = true;
+                self.say(level, text, streamed);
             }
         }
-        self.tell(monotonic());
     }
 
     /// Publishes the status if there is news, but not too often.

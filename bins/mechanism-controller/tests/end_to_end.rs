@@ -29,7 +29,7 @@ fn waiting_for<'a>(status: &'a serde_json::Value, mechanism: &str) -> &'a str {
 }
 
 fn deployed_on_the_pedestal(status: &serde_json::Value) -> bool {
-    status["sensed"]["daiza"] == serde_json::json!({"pedestal": true, "cylinders": [true; 4]})
+    status["sensed"]["daiza"] == serde_json::json!({"pedestal": true, "cylinders": [true, true, true, true]})
 }
 
 #[test]

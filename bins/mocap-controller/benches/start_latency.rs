@@ -2,6 +2,8 @@
 //!
 //! `cargo bench -p rosless-mocap-controller`; `ROSLESS_BENCH_ROUNDS=200` for steadier figures.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints for people")]
+
 use std::{
     process::{Child, Command, Stdio},
     time::Duration,

@@ -112,7 +112,7 @@ fn act(
 ) -> Result<()> {
     let limit = settings.deadline + Duration::from_secs(1);
     let (session, controller) = open(ros, dialect, settings)?;
-    session.with(|app| controller.request(app, command, name, targets)).map_err(Failure::usage)?;
+    controller.request(command, name, targets).map_err(Failure::usage)?;
     session.wait(limit, |app| app.report.is_some())?;
     let Some(report) = session.with(|app| app.report.take()) else {
         return Err(Failure::new("the request did not end by its deadline"));

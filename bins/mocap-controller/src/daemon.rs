@@ -44,7 +44,7 @@ pub(crate) fn run(ros: config::Settings, dialect: Dialect) -> rosless_cli::Resul
             &format!("~/{}", command.verb()),
             move |app, _, responder| {
                 let session: String = node.parameter("session_id").unwrap_or_default();
-                match controller.request(app, command, &session, Targets::All) {
+                match controller.request(command, &session, Targets::All) {
                     Ok(number) => app.waiting.push((number, responder)),
                     Err(error) => {
                         responder.reply(&TriggerResponse { success: false, message: error.to_string() });

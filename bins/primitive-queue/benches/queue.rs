@@ -2,6 +2,8 @@
 //!
 //! `cargo bench -p rosless-primitive-queue`
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints for people")]
+
 use std::{
     process::Command,
     time::{Duration, Instant},

@@ -6,17 +6,18 @@
 use std::{cell::Cell, rc::Rc, time::Duration};
 
 use rosless_cli::Failure;
+use rosless_engine::Engine as _;
 use rosless_graph::{
     Context, EventLoop, Gid, Handle, Node, Publisher, Qos, Result, SampleInfo, Subscription, Timer,
     action::{ActionServer, CancelResponse, GoalError, GoalHandle, GoalId, GoalResponse},
     config,
     lifecycle::{CallbackReturn, LifecycleNode, Request, Step},
-    monotonic,
+    monotonic, now,
     qos::Reliability,
 };
 use rosless_motion::{
-    Event, ExecutionState, GoalOutcome, Origin, Output, QueueController, QueueStatus, RawPrimitive, Report,
-    SimulatedRobot, StateCodes,
+    Event, ExecutionState, GoalOutcome, Origin, Output, Paced, QueueController, QueueStatus, RawPrimitive,
+    Report, SimulatedRobot, StateCodes,
     intake::{self, Intake},
     messages::{SequenceAction, from_control, from_industrial},
 };
@@ -63,17 +64,21 @@ pub fn run(settings: config::Settings, autostart: bool) -> Result<(), Failure> {
     let events = EventLoop::new(&context)?;
     let (handle, owner) = (events.handle(), node.clone());
     let lifecycle = events.lifecycle(&node, move |app: &mut App, step| app.step(step, &handle, &owner))?;
-    events.engine_deadline(
-        |app: &mut App| app.running.as_ref()?.next_cycle(),
-        |app, now| {
+    events.drive(
+        |app: &mut App, with: &mut dyn FnMut(&mut Paced<SimulatedRobot>)| {
             if let Some(running) = &mut app.running {
-                running.cycle(now);
+                with(&mut running.controller);
+            }
+        },
+        |app, output| {
+            if let Some(running) = &mut app.running {
+                running.act(output, None);
             }
         },
     );
     events.after_batch(|app: &mut App| {
         if let Some(running) = &mut app.running {
-            running.drain(None);
+            running.publish_changes();
         }
     });
     let (owner, reference) = (node.clone(), node.resolve_topic("~/reference")?);
@@ -168,7 +173,7 @@ struct Topics {
 /// What exists from configure to cleanup.
 struct Running {
     node: Node,
-    controller: QueueController<SimulatedRobot>,
+    controller: Paced<SimulatedRobot>,
     settings: Settings,
     codes: StateCodes,
     active: bool,
@@ -180,7 +185,6 @@ struct Running {
     subscriptions: Vec<Subscription<App>>,
     actions: (ActionServer<ExecuteMotionPrimitiveSequence, App>, ActionServer<ExecuteMotion, App>),
     timers: Vec<Timer<App>>,
-    last_cycle: Duration,
     told_queue: Option<(ExecutionState, usize, bool, bool)>,
     told_interfaces: Option<(u64, ExecutionState, bool)>,
     /// The layout of `~/interfaces`, which never changes.
@@ -239,7 +243,7 @@ impl Running {
         };
         let mut running = Self {
             node: node.clone(),
-            controller,
+            controller: Paced::new(controller, settings.control_period()),
             settings,
             codes,
             active: false,
@@ -250,14 +254,13 @@ impl Running {
             subscriptions,
             actions,
             timers,
-            last_cycle: Duration::ZERO,
             told_queue: None,
             told_interfaces: None,
             layout,
             refusals: Refusals::default(),
         };
         // The engine does not know the robot's state before it has asked once.
-        running.cycle(monotonic());
+        running.cycle();
         running.publish_state(running.controller.state());
         Ok(running)
     }
@@ -275,7 +278,7 @@ impl Running {
     fn activate(&mut self, now: Duration) {
         self.active = true;
         self.controller.activate(now);
-        self.cycle(now);
+        self.cycle();
         let Settings { queue_size, control_rate, .. } = self.settings;
         log::info!(
             target: self.node.logger(),
@@ -291,21 +294,8 @@ impl Running {
         log::info!(target: self.node.logger(), "inactive: the robot stops and the queue is empty");
     }
 
-    /// When the engine must turn next.
-    fn next_cycle(&self) -> Option<Duration> {
-        if self.controller.is_busy() {
-            Some(self.last_cycle + self.settings.control_period())
-        } else {
-            self.controller.next_deadline()
-        }
-    }
-
-    fn cycle(&mut self, now: Duration) {
-        let due = self.last_cycle + self.settings.control_period();
-        // Cycles keep their rhythm when one is a little late, and begin a new one after a pause.
-        let late = now.saturating_sub(due) > self.settings.control_period();
-        self.last_cycle = if late || due > now { now } else { due };
-        self.controller.update(now);
+    fn cycle(&mut self) {
+        self.controller.wake(now());
         self.drain(None);
     }
 
@@ -352,35 +342,46 @@ impl Running {
     fn drain(&mut self, origin: Option<&Origin>) -> bool {
         let mut answered = false;
         while let Some(output) = self.controller.poll_output() {
-            match output {
-                Output::State(state) => {
-                    self.log_state(state);
-                    self.publish_state(state);
+            answered |= self.act(output, origin);
+        }
+        self.publish_changes();
+        answered
+    }
+
+    fn publish_changes(&mut self) {
+        self.publish_queue();
+        self.publish_interfaces();
+    }
+
+    /// Does one thing that the engine wants done. True when it answers a command.
+    fn act(&mut self, output: Output, origin: Option<&Origin>) -> bool {
+        let mut answered = false;
+        match output {
+            Output::State(state) => {
+                self.log_state(state);
+                self.publish_state(state);
+            }
+            Output::QueueDepth(_) => {}
+            Output::Event(event) => {
+                if matches!(event, Event::Accepted { .. } | Event::Refused { .. }) {
+                    answered = true;
+                    // Whoever has an answer should know by then how much room is left.
+                    self.publish_queue();
                 }
-                Output::QueueDepth(_) => {}
-                Output::Event(event) => {
-                    if matches!(event, Event::Accepted { .. } | Event::Refused { .. }) {
-                        answered = true;
-                        // Whoever has an answer should know by then how much room is left.
-                        self.publish_queue();
-                    }
-                    self.log_event(&event);
-                    self.tell(&Report::new(&event, origin.cloned()));
+                self.log_event(&event);
+                self.tell(&Report::new(&event, origin.cloned()));
+            }
+            Output::Feedback { goal, index } => {
+                if let Some(active) = self.goal.as_ref().filter(|active| active.id().0 == goal) {
+                    active.feedback(index);
                 }
-                Output::Feedback { goal, index } => {
-                    if let Some(active) = self.goal.as_ref().filter(|active| active.id().0 == goal) {
-                        active.feedback(index);
-                    }
-                }
-                Output::GoalDone { goal, outcome } => {
-                    if let Some(active) = self.goal.take_if(|active| active.id().0 == goal) {
-                        self.end_goal(&*active, &outcome);
-                    }
+            }
+            Output::GoalDone { goal, outcome } => {
+                if let Some(active) = self.goal.take_if(|active| active.id().0 == goal) {
+                    self.end_goal(&*active, &outcome);
                 }
             }
         }
-        self.publish_queue();
-        self.publish_interfaces();
         answered
     }
 

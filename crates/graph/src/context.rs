@@ -15,7 +15,7 @@ use rustdds::{
     DomainParticipant, DomainParticipantBuilder, DomainParticipantStatusEvent as Event,
     DomainParticipantStatusListener, EndpointDescription, LostReason, QosPolicies, RTPSEntity, StatusEvented,
 };
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook_mio::v1_0::Signals;
 
 use crate::{
@@ -34,7 +34,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct ContextOptions {
     pub settings: Settings,
-    /// Stop the event loop on SIGINT and SIGTERM; a second signal ends the process at once.
+    /// Stop the event loop on SIGINT, SIGTERM and SIGHUP; a second signal ends the process at once.
     pub handle_signals: bool,
     /// Give every node the services for parameters and type descriptions. Short-lived tools do without.
     pub node_services: bool,
@@ -530,13 +530,13 @@ fn peer_addresses(domain_id: u16, peers: &[String]) -> Result<Vec<SocketAddr>> {
 
 fn take_over_signals() -> Result<Signals> {
     let forced = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
         // Registered before the flag is set by the first signal: so only the second one ends the process.
         signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, forced.clone())
             .and_then(|_| signal_hook::flag::register(signal, forced.clone()))
             .map_err(Error::io("cannot handle signals"))?;
     }
-    Signals::new([SIGINT, SIGTERM]).map_err(Error::io("cannot handle signals"))
+    Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Error::io("cannot handle signals"))
 }
 
 /// Every reader costs four descriptors and every writer two: 1024 would end at some 30 nodes.

@@ -13,6 +13,7 @@
 //! | [`primitive`] | is this message a motion, and if not, why? |
 //! | [`handshake`] | how does a command reach a robot driver? |
 //! | [`controller`] | which primitive goes next, and who is told? |
+//! | [`paced`] | when does it turn? |
 //! | [`profile`], [`path`], [`segment`] | where is one primitive at time t, within all limits? |
 //! | [`timeline`] | how do several segments blend into one motion? |
 //! | [`simulated`] | what would a robot do with the commands? |
@@ -28,6 +29,7 @@ pub mod controller;
 pub mod handshake;
 pub mod intake;
 pub mod messages;
+pub mod paced;
 pub mod path;
 pub mod primitive;
 pub mod profile;
@@ -40,6 +42,7 @@ pub mod timeline;
 
 pub use controller::{Config, Event, GoalId, GoalOutcome, Output, PrimitiveId, QueueController};
 pub use handshake::{CommandInterfaces, ExecutionState, Hardware, RobotEvent, StateCodes, StateInterfaces};
+pub use paced::Paced;
 pub use primitive::{
     Checked, Command, Frames, Motion, Primitive, RawPose, RawPrimitive, Refusal, Timing, check,
 };

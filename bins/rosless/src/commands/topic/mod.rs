@@ -342,7 +342,7 @@ impl Source {
             (None, 0) if patience > Duration::ZERO => return Err(unknown(&graph, &topic)),
             (None, 0) => {
                 let unknown = unknown(&graph, &topic);
-                return Err(Failure::new(format!(
+                return Err(Failure::nobody(format!(
                     "Could not determine the type for the passed topic. {}\n\
                      To wait for it, name the type: `rosless topic echo {topic} TYPE`",
                     unknown.message
