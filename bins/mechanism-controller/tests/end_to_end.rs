@@ -585,6 +585,24 @@ fn other_vendors_command_the_pedestal_with_the_original_bytes() {
 }
 
 #[test]
+fn a_reader_that_has_left_is_no_panic_and_a_full_disk_is_an_error() {
+    let sequences = |stdout: std::process::Stdio, json: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_mechanism-controller"));
+        let output = command.arg("sequences").args(json).stdout(stdout).output().expect("it can be run");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for json in [&[][..], &["--json"]] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        assert_eq!(sequences(writer.into(), json), (Some(0), String::new()));
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("a full disk");
+        let (code, errors) = sequences(full.into(), json);
+        assert_eq!(code, Some(1), "{errors}");
+        assert!(errors.starts_with("error: cannot write to stdout: "), "{errors}");
+    }
+}
+
+#[test]
 fn commands_say_when_nobody_is_there_or_the_usage_is_wrong() {
     let mut rig = Rig::new::<Document>();
     rig.run(&["deploy", "--find", "0.5"]).fails(3, "start one with `mechanism-controller run`");

@@ -130,6 +130,7 @@ fn commands_aim_and_fire_for_people_without_ros() {
     assert!(output.status.success(), "{err}");
     let report: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert!((report["velocity"][1].as_f64().unwrap() - 3.133308).abs() < 1e-4, "{report}");
+    rosless_tests::assert_documented("shooter fire", &report);
 }
 
 /// Others throw and are judged at the same time.

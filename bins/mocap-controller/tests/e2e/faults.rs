@@ -258,6 +258,10 @@ fn wrong_clocks_and_slow_systems_are_told_apart() {
     let output = stage.command(&["start", "--all", "--json"]);
     assert!(output.status.success(), "{output:?}");
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    rosless_tests::assert_documented("mocap-controller start", &report);
+    let status: serde_json::Value =
+        serde_json::from_slice(&stage.command(&["status", "--json"]).stdout).unwrap();
+    rosless_tests::assert_documented("mocap-controller status", &status);
     let find = |name: &str, field: &str| {
         let system = report["systems"].as_array().unwrap().iter().find(|s| s["name"] == name).unwrap();
         system[field].as_f64().unwrap_or_else(|| panic!("{name} has no {field}: {system}"))

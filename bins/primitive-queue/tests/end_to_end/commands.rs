@@ -44,6 +44,7 @@ fn stop_and_reset_return_when_it_is_so() {
     let state = rig.cli(&["state", "--json"]);
     let status: serde_json::Value = serde_json::from_slice(&state.stdout).unwrap();
     assert_eq!((&status["state"], &status["depth"]), (&"STOPPED".into(), &0.into()));
+    rosless_tests::assert_documented("primitive-queue state", &status);
     let refused = rig.cli(&["send", &example("demo.yaml")]);
     assert_eq!(refused.status.code(), Some(1));
     assert!(text(&refused).contains("primitive 1 was refused: the robot is stopped"), "{}", text(&refused));
