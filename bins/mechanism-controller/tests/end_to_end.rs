@@ -45,7 +45,7 @@ fn full_cycle_of_both_mechanisms_in_the_automatic_scene() {
     assert_eq!(rig.observed.cylinders(), ["0001", "1111"]);
     assert_eq!(rig.observed.positions().last(), Some(&vec![0.0, -10.0]));
 
-    rig.until_status("the robot stands at the pedestal", |status| deployed_on_the_pedestal(status));
+    rig.until_status("the robot stands at the pedestal", deployed_on_the_pedestal);
     rig.run(&["collect"]).ok();
     assert_eq!(rig.observed.cylinders()[2..], ["1101", "0001", "0000"]);
     assert_eq!(rig.observed.positions().last(), Some(&vec![1.0, 90.0]));
@@ -74,7 +74,7 @@ fn collect_without_the_pedestal_switch_moves_nothing_and_says_why() {
     assert_eq!(rig.observed.pedestal.len(), before, "no output");
 
     rig.hand(&["press", "pedestal"]).ok();
-    rig.until_status("the controller sees the switch", |s| deployed_on_the_pedestal(s));
+    rig.until_status("the controller sees the switch", deployed_on_the_pedestal);
     rig.run(&["collect", "daiza"]).ok();
     assert_eq!(rig.observed.cylinders()[2..], ["1101", "0001", "0000"]);
 }
@@ -98,7 +98,7 @@ fn walls_are_waited_for_one_by_one_and_a_clamp_that_is_not_confirmed_is_not_lift
 
     rig.hand(&["press", "pedestal"]).ok();
     rig.hand(&["fault", "dead-sensor:2"]).ok();
-    rig.until_status("the controller sees the switch", |s| deployed_on_the_pedestal(s));
+    rig.until_status("the controller sees the switch", deployed_on_the_pedestal);
     rig.run(&["collect", "daiza"]).fails(1, "waited 3.0 s for cylinder 2 in");
     assert_eq!(rig.observed.cylinders().last().map(String::as_str), Some("0001"), "clamped, but not lifted");
 }

@@ -155,7 +155,7 @@ impl ArmNode {
                     }
                     LetGo::Superseded { .. } => log::warn!(target: logger, "{reason}"),
                 }
-                self.verdicts.tell(&CatchVerdict::not_attempted(released, &reason));
+                self.verdicts.tell(&CatchVerdict::not_attempted(released, reason));
             }
         }
     }

@@ -125,7 +125,7 @@ impl TargetNode {
             Err(reason) => {
                 log::warn!(target: self.node.logger(), "throw let go: {reason}");
                 let released = Ball::from_array(ball).ok().map(|ball| ball.released);
-                self.verdicts.tell(&CatchVerdict::not_attempted(released, &reason));
+                self.verdicts.tell(&CatchVerdict::not_attempted(released, reason));
             }
         }
     }
