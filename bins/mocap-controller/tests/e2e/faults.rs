@@ -311,6 +311,18 @@ fn watch_ends_with_its_reader() {
 }
 
 #[test]
+fn the_tab_key_names_the_systems() {
+    let stage = Stage::new();
+    let _system = stage.system(&["--kind", "auxiliary", "--name", "cam"]);
+    // A shell asks this way; on a busy machine discovery may take longer than one press of the key waits.
+    rosless_tests::eventually("the system is offered", PATIENCE, || {
+        let mut shell = stage.prepare_command(&["--", "mocap-controller", "start", "ca"]);
+        let offered = shell.env("COMPLETE", "fish").output().expect("it can be run");
+        text(&offered.stdout).lines().any(|line| line == "cam")
+    });
+}
+
+#[test]
 fn without_a_verb_there_is_help() {
     let output = Stage::new().command(&[]);
     assert!(
