@@ -1,5 +1,7 @@
 //! Writes the table of all definitions below `idl/` so that they travel inside the binary.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "cargo reads it")]
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};

@@ -3,6 +3,8 @@
 //! The talker waits for a listener, or for as many as `LISTENERS` says, then publishes the numbers 0 to COUNT − 1 reliably; the listener says so when it has
 //! heard all of them in order, or what it heard instead.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test prints for people")]
+
 use std::{error::Error, time::Duration};
 
 use rosless_graph::{Context, EventLoop, Qos, Sample, config};

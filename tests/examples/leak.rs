@@ -1,4 +1,6 @@
 //! A process that takes more and more of one thing (`memory`, `descriptors`, `threads`), or of nothing.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test prints for people")]
 #![forbid(unsafe_code)]
 
 use std::{fs::File, hint::black_box, thread, time::Duration};

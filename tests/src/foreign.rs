@@ -1,5 +1,7 @@
 //! Participants of other vendors' DDS, driven by tests over the line protocol of `tests/peers/README.md`.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test prints for people")]
+
 use std::{
     collections::HashSet,
     fs,

@@ -1,5 +1,7 @@
 //! Two hosts on one machine: network namespaces joined by a virtual cable.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test prints for people")]
+
 use std::{
     fs::{self, File},
     os::fd::AsFd as _,

@@ -5,6 +5,7 @@ mod binary;
 mod domain;
 mod foreign;
 mod hosts;
+mod json_page;
 mod process;
 #[cfg(feature = "scenario")]
 pub mod scenario;
@@ -16,6 +17,7 @@ pub use binary::{example, sibling_binary};
 pub use domain::DomainLease;
 pub use foreign::{ForeignEndpoint, ForeignPeer, ForeignSample, Vendor};
 pub use hosts::TwoHosts;
+pub use json_page::assert_documented;
 pub use process::Daemon;
 pub use usage::{ThreadUsage, Usage};
 pub use wait::{eventually, eventually_some};

@@ -1,5 +1,7 @@
 //! Child processes of a test: output collected, signals by pid, ended when the test ends.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test prints for people")]
+
 use std::{
     io::{BufRead, BufReader, Read},
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},

@@ -8,7 +8,8 @@ mod run;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use rosless_graph::config;
+use rosless_cli::{CommandLine, Shared, args::within};
+use rosless_graph::config::Settings;
 use rosless_mechanism::{
     Profile,
     model::{Fault, Switch},
@@ -20,13 +21,20 @@ const NODE: &str = "dummy_mechanism";
 /// Simulates the mechanism over DDS: pedestal, doll and lantern, without hardware and without ROS.
 ///
 /// Subscribes daiza_clamp, hina_dastpan and bonbori_msg, publishes daiza_state and hina_state at 30 Hz. Cylinders take a
-/// second, tilt and lift move, switches follow the motion or your hand. ROS arguments (--ros-args …) and ROS_DOMAIN_ID
-/// are honoured.
+/// second, tilt and lift move, switches follow the motion or your hand.
 #[derive(Debug, Parser)]
-#[command(name = "dummy-mechanism", version, after_help = EXAMPLES)]
+#[command(name = "dummy-mechanism", version, before_long_help = EXAMPLES, after_help = rosless_cli::EXIT_CODES)]
 struct Cli {
+    #[command(flatten)]
+    shared: Shared,
     #[command(subcommand)]
     command: Command,
+}
+
+impl CommandLine for Cli {
+    fn shared(&self) -> &Shared {
+        &self.shared
+    }
 }
 
 const EXAMPLES: &str = "Examples:
@@ -34,9 +42,7 @@ const EXAMPLES: &str = "Examples:
   dummy-mechanism run --fault slow-cylinder:4=5   try the controller's timeouts
   dummy-mechanism press wall1                     hold a switch of a running stand-in pressed
   dummy-mechanism auto wall1                      let it follow the mechanics again
-  dummy-mechanism fault lost:hina                 break something while it runs
-
-Exit codes: 0 done, 1 refused, 2 wrong usage, 3 no stand-in found.";
+  dummy-mechanism fault lost:hina                 break something while it runs";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -60,13 +66,6 @@ enum Command {
 /// Kept as text, because text is what the node's parameter holds.
 fn check_fault(text: &str) -> Result<String, String> {
     text.parse::<Fault>().map(|_| text.to_owned())
-}
-
-fn within(text: &str, min: f64, max: f64) -> Result<f64, String> {
-    match text.parse() {
-        Ok(value) if (min..=max).contains(&value) => Ok(value),
-        _ => Err(format!("give a number between {min} and {max}")),
-    }
 }
 
 fn rate(text: &str) -> Result<f64, String> {
@@ -107,19 +106,16 @@ struct Run {
 }
 
 fn main() -> ExitCode {
-    let (settings, args) = config::settings_or_exit();
-    let cli = Cli::parse_from(args);
-    let result = match cli.command {
-        Command::Run(options) => run::run(settings, &options).map(|()| ExitCode::SUCCESS),
-        Command::Press { switch } => manual::set_switch(settings, switch, run::PRESSED),
-        Command::Release { switch } => manual::set_switch(settings, switch, run::RELEASED),
-        Command::Auto { switch } => manual::set_switch(settings, switch, run::AUTO),
-        Command::Fault { fault } => manual::add_fault(settings, &fault),
-        Command::Repair => manual::repair(settings),
-    };
-    result.unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
-        let code = error.downcast_ref::<rosless_graph::Error>().map_or(1, rosless_graph::Error::exit_code);
-        ExitCode::from(code)
-    })
+    rosless_cli::main(run_command)
+}
+
+fn run_command(cli: Cli, settings: Settings) -> rosless_cli::Result<()> {
+    match cli.command {
+        Command::Run(options) => run::run(settings, &options),
+        Command::Press { switch } => manual::set_switch(&settings, switch, run::PRESSED),
+        Command::Release { switch } => manual::set_switch(&settings, switch, run::RELEASED),
+        Command::Auto { switch } => manual::set_switch(&settings, switch, run::AUTO),
+        Command::Fault { fault } => manual::add_fault(&settings, &fault),
+        Command::Repair => manual::repair(&settings),
+    }
 }

@@ -5,10 +5,11 @@ use std::{
     time::Duration,
 };
 
+use rosless_cli::{Result, err};
 use rosless_graph::{
     Context, EventLoop, Node, Publisher, Qos,
     config::Settings,
-    console, monotonic,
+    monotonic,
     parameters::{Descriptor, ParameterValue},
 };
 use rosless_mechanism::{
@@ -45,14 +46,14 @@ struct Dummy<D: Dialect> {
     complaint: String,
 }
 
-pub(crate) fn run(settings: Settings, options: &Run) -> anyhow::Result<()> {
+pub(crate) fn run(settings: Settings, options: &Run) -> Result<()> {
     match options.profile {
         Profile::Document => run_as::<Document>(settings, options),
         Profile::Nucleo => run_as::<Nucleo>(settings, options),
     }
 }
 
-fn run_as<D: Dialect>(settings: Settings, options: &Run) -> anyhow::Result<()> {
+fn run_as<D: Dialect>(settings: Settings, options: &Run) -> Result<()> {
     let context = Context::new(settings)?;
     let node = context.node(NODE)?;
     let event_loop = EventLoop::<Dummy<D>>::new(&context)?;
@@ -87,7 +88,7 @@ fn run_as<D: Dialect>(settings: Settings, options: &Run) -> anyhow::Result<()> {
     })?;
     event_loop.timer(Duration::from_secs_f64(1.0 / options.rate), Dummy::publish);
     if std::io::stdin().is_terminal() {
-        console::eprint_line(KEYS);
+        err!("{KEYS}");
         event_loop.watch(std::io::stdin(), Dummy::keys)?;
     }
     let scene = if options.auto { "automatic scene" } else { "switches by hand" };
@@ -96,7 +97,7 @@ fn run_as<D: Dialect>(settings: Settings, options: &Run) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn declare_parameters(node: &Node, faults: &[String]) -> anyhow::Result<()> {
+fn declare_parameters(node: &Node, faults: &[String]) -> Result<()> {
     node.validate_parameters(|values| {
         for (name, value) in values {
             match value {
@@ -213,7 +214,7 @@ impl<D: Dialect> Dummy<D> {
                 }
                 _ if key.is_whitespace() => continue,
                 _ => {
-                    console::eprint_line(KEYS);
+                    err!("{KEYS}");
                     continue;
                 }
             };
@@ -223,8 +224,8 @@ impl<D: Dialect> Dummy<D> {
 
     fn turn(&mut self, switch: Switch, how: &str) {
         match self.node.set_parameter(&switch_parameter(switch), how) {
-            Ok(()) => console::eprint_line(&format!("{}: {how}", switch.name())),
-            Err(error) => console::eprint_line(&format!("{}: {error}", switch.name())),
+            Ok(()) => err!("{}: {how}", switch.name()),
+            Err(error) => err!("{}: {error}", switch.name()),
         }
     }
 
@@ -235,11 +236,11 @@ impl<D: Dialect> Dummy<D> {
             .map(|(_, name)| *name)
             .collect();
         let cylinders = self.model.cylinder_positions().map(|p| format!("{:.0} %", p * 100.0)).join(", ");
-        console::eprint_line(&format!(
+        err!(
             "cylinders {cylinders}; tilt {:.1}°, lift {:.0} %; pressed: {}",
             self.model.tilt(),
             self.model.height() * 100.0,
             if pressed.is_empty() { "none".to_owned() } else { pressed.join(", ") }
-        ));
+        );
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! `cargo bench -p rosless-mechanism-controller`; the observer plays a mechanism whose sensors follow at once.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints for people")]
+
 #[path = "../tests/rig/mod.rs"]
 #[allow(dead_code)]
 mod rig;

@@ -4,9 +4,10 @@ use std::{
     cell::RefCell,
     collections::{BTreeMap, VecDeque},
     rc::Rc,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
+use rosless_cli::Result;
 use rosless_graph::{
     Context, EventLoop, Node, Publisher, Qos,
     action::{CancelResponse, GoalHandle, GoalId, GoalResponse},
@@ -18,6 +19,7 @@ use rosless_mechanism::{
     Engine, Input, Outcome, Output, Params, Profile, Time,
     engine::{Level, Which},
     messages::{Dialect, Document, Nucleo},
+    status::{NODE, Status, TOPIC},
 };
 use rosless_wire::{
     Action,
@@ -29,8 +31,6 @@ use rosless_wire::{
     std_msgs::msg::{Bool, String as Text},
     std_srvs::srv::{SetBool, SetBoolResponse},
 };
-
-use crate::{NODE, status};
 
 /// What a stream of messages causes is not logged again within this time: a stream that fails fails loudly once.
 const QUIET: Duration = Duration::from_secs(5);
@@ -56,6 +56,7 @@ struct Controller<D: Dialect> {
     pedestal: Publisher<D::Actuators>,
     doll: Publisher<D::Actuators>,
     lantern: Publisher<Bool>,
+    state: Publisher<Text>,
     status: Publisher<DiagnosticArray>,
     diagnostics: Publisher<DiagnosticArray>,
     pedestal_goals: BTreeMap<GoalId, GoalHandle<DaizaCmd>>,
@@ -65,19 +66,19 @@ struct Controller<D: Dialect> {
     said: VecDeque<(String, Time)>,
     /// Another controller is there.
     rival: bool,
-    /// There is something to tell on `~/status`, and when that was last done.
+    /// There is something to tell on `~/state` and `~/status`, and when that was last done.
     news: bool,
     told_at: Time,
 }
 
-pub(crate) fn run(settings: Settings, profile: Profile) -> anyhow::Result<()> {
+pub(crate) fn run(settings: Settings, profile: Profile) -> Result<()> {
     match profile {
         Profile::Document => run_as::<Document>(settings),
         Profile::Nucleo => run_as::<Nucleo>(settings),
     }
 }
 
-fn run_as<D: Dialect>(settings: Settings) -> anyhow::Result<()> {
+fn run_as<D: Dialect>(settings: Settings) -> Result<()> {
     let context = Context::new(settings)?;
     let node = context.node(NODE)?;
     let event_loop = EventLoop::<Controller<D>>::new(&context)?;
@@ -89,7 +90,8 @@ fn run_as<D: Dialect>(settings: Settings) -> anyhow::Result<()> {
         // Latched: a lamp that joins late learns whether it should shine. Deeper than the one sample it needs, because one
         // batch of events may switch more than once.
         lantern: node.publisher("bonbori_msg", Qos::latched().depth(8))?,
-        status: node.publisher(&format!("~/{}", status::TOPIC), Qos::latched())?,
+        state: node.publisher(&format!("~/{TOPIC}"), Qos::latched())?,
+        status: node.publisher("~/status", Qos::latched())?,
         diagnostics: node.publisher("/diagnostics", Qos::default())?,
         node: node.clone(),
         pedestal_goals: BTreeMap::new(),
@@ -168,15 +170,15 @@ fn run_as<D: Dialect>(settings: Settings) -> anyhow::Result<()> {
         Controller::cancel,
     )?;
 
-    event_loop.engine_deadline(
-        |controller| controller.engine.next_deadline(monotonic()),
-        |controller, now| controller.engine.handle(Input::Tick, now),
+    event_loop.drive(
+        |controller: &mut Controller<D>, with: &mut dyn FnMut(&mut Engine)| with(&mut controller.engine),
+        Controller::act,
     );
     event_loop.engine_deadline(
         |controller| controller.ending.front().map(|ending| ending.due),
         |controller, now| controller.end_goals(now),
     );
-    event_loop.after_batch(Controller::act);
+    event_loop.after_batch(|controller| controller.tell(monotonic()));
     event_loop.engine_deadline(
         |controller| controller.news.then_some(controller.told_at + STATUS_GAP),
         |controller, now| controller.tell(now),
@@ -191,13 +193,16 @@ fn run_as<D: Dialect>(settings: Settings) -> anyhow::Result<()> {
     });
     event_loop.timer(Duration::from_millis(200), |controller| controller.news = true);
     event_loop.timer(Duration::from_secs(1), |controller| {
-        controller.diagnostics.publish(&controller.status_message());
+        let diagnostics = controller.status().diagnostics(controller.node.now());
+        controller.diagnostics.publish(&diagnostics);
     });
     log::info!(target: node.logger(), "ready: profile {}; nothing moves before the first command", D::PROFILE.name());
     event_loop.run(&mut controller)?;
 
     controller.engine.handle(Input::Stop, monotonic());
-    controller.act();
+    while let Some(output) = controller.engine.poll_output() {
+        controller.act(output);
+    }
     controller.end_goals(Time::MAX);
     // Peers that do not listen any more must not keep the process; what left is what could leave.
     let _ = controller.pedestal.wait_acknowledged(FAREWELL) && controller.doll.wait_acknowledged(FAREWELL);
@@ -205,7 +210,7 @@ fn run_as<D: Dialect>(settings: Settings) -> anyhow::Result<()> {
 }
 
 /// Every parameter of the engine, with its range; the shared copy always holds values that fit together.
-fn declare_parameters(node: &Node, profile: Profile) -> anyhow::Result<Rc<RefCell<Params>>> {
+fn declare_parameters(node: &Node, profile: Profile) -> Result<Rc<RefCell<Params>>> {
     let params = Rc::new(RefCell::new(Params::defaults(profile)));
     let text = "The hardware that is driven; chosen with --profile";
     node.declare_parameter(
@@ -235,39 +240,39 @@ fn declare_parameters(node: &Node, profile: Profile) -> anyhow::Result<Rc<RefCel
 }
 
 impl<D: Dialect> Controller<D> {
-    fn status_message(&self) -> DiagnosticArray {
-        status::message(&self.engine, self.node.now(), monotonic())
+    fn status(&self) -> Status {
+        let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Status::new(&self.engine, monotonic(), wall)
     }
 
     /// Does what the engine wants done.
-    fn act(&mut self) {
-        while let Some(output) = self.engine.poll_output() {
-            match output {
-                Output::PedestalCommand(command) => {
-                    self.pedestal.publish(&D::PROFILE.pedestal_command(&command).into());
-                }
-                Output::DollCommand(command) => {
-                    self.doll.publish(&D::PROFILE.doll_command(&command, self.engine.params()).into());
-                }
-                Output::Lantern(data) => {
-                    self.lantern.publish(&Bool { data });
-                }
-                Output::GoalFeedback { id, code } => self.feedback(GoalId(id), code),
-                Output::GoalEnded { id, outcome, .. } => self.end_goal(GoalId(id), outcome),
-                Output::Report { level, text, streamed } => {
-                    self.news = true;
-                    self.say(level, text, streamed);
-                }
+    fn act(&mut self, output: Output) {
+        match output {
+            Output::PedestalCommand(command) => {
+                self.pedestal.publish(&D::PROFILE.pedestal_command(&command).into());
+            }
+            Output::DollCommand(command) => {
+                self.doll.publish(&D::PROFILE.doll_command(&command, self.engine.params()).into());
+            }
+            Output::Lantern(data) => {
+                self.lantern.publish(&Bool { data });
+            }
+            Output::GoalFeedback { id, code } => self.feedback(GoalId(id), code),
+            Output::GoalEnded { id, outcome, .. } => self.end_goal(GoalId(id), outcome),
+            Output::Report { level, text, streamed } => {
+                self.news = true;
+                self.say(level, text, streamed);
             }
         }
-        self.tell(monotonic());
     }
 
     /// Publishes the status if there is news, but not too often.
     fn tell(&mut self, now: Time) {
         if self.news && now >= self.told_at + STATUS_GAP {
             self.told_at = now;
-            self.news = !self.status.publish(&self.status_message());
+            let status = self.status();
+            let told = self.status.publish(&status.diagnostics(self.node.now()));
+            self.news = !(self.state.publish(&Text { data: status.to_json() }) && told);
         }
     }
 

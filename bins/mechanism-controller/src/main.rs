@@ -6,28 +6,32 @@ mod actuate;
 mod command;
 mod daemon;
 mod session;
-mod status;
 mod tables;
 mod watch;
 
 use std::{process::ExitCode, time::Duration};
 
 use clap::{Parser, Subcommand, ValueEnum};
-use rosless_graph::config;
+use rosless_cli::{CommandLine, Result, Shared, args::seconds, output};
+use rosless_graph::config::Settings;
 use rosless_mechanism::{Profile, engine::Which};
-
-/// The daemon's node name, as in the original.
-const NODE: &str = "sequence_controller";
 
 /// Runs the sequences of the pedestal (daiza), the doll (hina) and the lantern (bonbori), without ROS.
 ///
-/// `run` starts the controller; the other commands talk to a running one and wait for the outcome. ROS arguments
-/// (--ros-args …) and ROS_DOMAIN_ID are honoured.
+/// `run` starts the controller; the other commands talk to a running one and wait for the outcome.
 #[derive(Debug, Parser)]
-#[command(name = "mechanism-controller", version, after_help = EXAMPLES)]
+#[command(name = "mechanism-controller", version, before_long_help = EXAMPLES, after_help = rosless_cli::EXIT_CODES)]
 struct Cli {
+    #[command(flatten)]
+    shared: Shared,
     #[command(subcommand)]
     command: Command,
+}
+
+impl CommandLine for Cli {
+    fn shared(&self) -> &Shared {
+        &self.shared
+    }
 }
 
 const EXAMPLES: &str = "Examples:
@@ -37,9 +41,7 @@ const EXAMPLES: &str = "Examples:
   mechanism-controller collect daiza --json         only the pedestal, outcome as JSON
   mechanism-controller goal hina UP_AND_CARRY       one command of the action hina_cmd, with its feedback
   mechanism-controller actuate tilt 45              one actuator, for debugging
-  mechanism-controller watch                        what it does and waits for, live
-
-Exit codes: 0 done, 1 refused or failed (the reason is printed), 2 wrong usage, 3 nobody there, 130 interrupted.";
+  mechanism-controller watch                        what it does and waits for, live";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -111,31 +113,11 @@ struct Phase {
 #[derive(Clone, Copy, Debug, clap::Args)]
 struct Wait {
     /// Seconds to wait for a controller to be found.
-    #[arg(long, default_value_t = 5.0, value_parser = seconds)]
-    find: f64,
+    #[arg(long, default_value = "5", value_parser = seconds)]
+    find: Duration,
     /// Seconds to wait for the outcome.
-    #[arg(long, default_value_t = 60.0, value_parser = seconds)]
-    timeout: f64,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(value) if (0.0..=86_400.0).contains(&value) => Ok(value),
-        _ => Err("give seconds between 0 and 86400".to_owned()),
-    }
-}
-
-impl Wait {
-    fn find(&self) -> Duration {
-        Duration::from_secs_f64(self.find)
-    }
-
-    fn timeout(&self) -> Duration {
-        Duration::from_secs_f64(self.timeout)
-    }
+    #[arg(long, default_value = "60", value_parser = seconds)]
+    timeout: Duration,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -168,29 +150,29 @@ impl Mechanisms {
 }
 
 fn main() -> ExitCode {
-    let (settings, args) = config::settings_or_exit();
-    let result = match Cli::parse_from(args).command {
-        Command::Run { profile } => daemon::run(settings, profile).map(|()| ExitCode::SUCCESS),
-        Command::Prepare(phase) => command::phase(settings, 0, &phase),
-        Command::Deploy(phase) => command::phase(settings, 1, &phase),
-        Command::Collect(phase) => command::phase(settings, 2, &phase),
-        Command::Place(phase) => command::phase(settings, 3, &phase),
-        Command::Stow(phase) => command::phase(settings, 4, &phase),
-        Command::Stop(wait) => command::stop(settings, wait),
-        Command::Bonbori { light, wait } => command::bonbori(settings, light == Light::On, wait),
-        Command::Goal { mechanism, command, wait } => command::goal(settings, mechanism, &command, wait),
-        Command::Actuate { actuator, options } => actuate::run(settings, &actuator, &options),
-        Command::Watch { once, wait } => watch::run(settings, once, wait),
-        Command::Keys(wait) => command::keys(settings, wait),
+    rosless_cli::main(run)
+}
+
+fn run(cli: Cli, settings: Settings) -> Result<()> {
+    match cli.command {
+        Command::Run { profile } => daemon::run(settings, profile),
+        Command::Prepare(phase) => command::phase(&settings, 0, &phase),
+        Command::Deploy(phase) => command::phase(&settings, 1, &phase),
+        Command::Collect(phase) => command::phase(&settings, 2, &phase),
+        Command::Place(phase) => command::phase(&settings, 3, &phase),
+        Command::Stow(phase) => command::phase(&settings, 4, &phase),
+        Command::Stop(wait) => command::stop(&settings, wait),
+        Command::Bonbori { light, wait } => command::bonbori(&settings, light == Light::On, wait),
+        Command::Goal { mechanism, command, wait } => command::goal(&settings, mechanism, &command, wait),
+        Command::Actuate { actuator, options } => actuate::run(&settings, &actuator, &options),
+        Command::Watch { once, wait } => watch::run(&settings, once, wait),
+        Command::Keys(wait) => command::keys(&settings, wait),
         Command::Sequences => {
-            print!("{}", tables::all());
-            Ok(ExitCode::SUCCESS)
+            match output::is_json() {
+                true => output::json(&tables::json()),
+                false => output::text(format_args!("{}", tables::all())),
+            }
+            Ok(())
         }
-    };
-    result.unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
-        let code = error.downcast_ref::<rosless_graph::Error>().map(rosless_graph::Error::exit_code);
-        let code = code.or_else(|| error.downcast_ref::<session::NobodyThere>().map(|_| 3));
-        ExitCode::from(code.unwrap_or(1))
-    })
+    }
 }

@@ -2,35 +2,20 @@
 
 use std::time::Duration;
 
-use rosless_graph::{Context, EventLoop, Gid, Node, Qos, config::Settings, monotonic};
-use rosless_wire::diagnostic_msgs::msg::DiagnosticArray;
-
-use crate::{
-    NODE,
-    status::{self, Seen},
-};
+use rosless_cli::{Failure, Result};
+use rosless_graph::{Gid, Qos, config::Settings, monotonic};
+use rosless_mechanism::status::{NODE, Status, TOPIC};
+use rosless_wire::std_msgs::msg::String as Text;
 
 /// Whoever is there is discovered within this time.
 const FIRST_LOOK: Duration = Duration::from_millis(700);
 /// A controller that was discovered has told its status within this time.
 const SECOND_LOOK: Duration = Duration::from_secs(3);
 
-/// No controller, or no mechanism, was found in time.
-#[derive(Debug)]
-pub(crate) struct NobodyThere(pub(crate) String);
-
-impl std::fmt::Display for NobodyThere {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for NobodyThere {}
-
 /// The state of a command: the controller's last status, and what the command itself collects.
 #[derive(Debug, Default)]
 pub(crate) struct App<T> {
-    pub(crate) seen: Option<Seen>,
+    pub(crate) seen: Option<Status>,
     /// Who told it, and when.
     controller: Option<Gid>,
     heard_at: Duration,
@@ -47,62 +32,46 @@ impl<T> App<T> {
 }
 
 /// A command's connection to the graph.
-#[derive(Debug)]
-pub(crate) struct Session<T: 'static> {
-    pub(crate) event_loop: EventLoop<App<T>>,
-    pub(crate) node: Node,
-    domain: u16,
-}
+pub(crate) type Session<T> = rosless_cli::Session<App<T>>;
 
-impl<T: 'static> Session<T> {
-    pub(crate) fn new(settings: Settings) -> anyhow::Result<Self> {
-        let domain = settings.environment.domain_id;
-        let context = Context::new(settings)?;
-        let node = context.node(&format!("mechanism_command_{}", std::process::id()))?;
-        let event_loop = EventLoop::<App<T>>::new(&context)?;
-        let topic = format!("{NODE}/{}", status::TOPIC);
-        event_loop.subscribe::<DiagnosticArray>(&node, &topic, Qos::latched(), |app, sample| {
-            if let Some(seen) = Seen::read(&sample.message) {
+/// Joins the graph and listens to the controller.
+pub(crate) fn open<T: Default>(settings: &Settings) -> Result<Session<T>> {
+    let session = Session::join_as(settings, "mechanism_command", App::default())?;
+    let topic = format!("{NODE}/{TOPIC}");
+    session.event_loop.subscribe::<Text>(&session.node, &topic, Qos::latched(), |app, sample| {
+        match Status::from_json(&sample.message.data) {
+            Ok(seen) => {
                 app.seen = Some(seen);
                 app.heard_at = monotonic();
                 let before = app.controller.replace(sample.info.publisher);
                 app.restarted |= before.is_some_and(|before| before != sample.info.publisher);
             }
-        })?;
-        Ok(Self { event_loop, node, domain })
-    }
+            Err(error) => log::warn!("a status that cannot be read: {error}"),
+        }
+    })?;
+    Ok(session)
+}
 
-    /// Waits for the controller's status and for `ready`.
-    pub(crate) fn find(
-        &self,
-        app: &mut App<T>,
-        timeout: Duration,
-        ready: impl Fn() -> bool,
-    ) -> anyhow::Result<Seen> {
-        self.event_loop.run_until(app, timeout, |app| app.seen.is_some() && ready())?;
-        match app.seen.clone() {
-            Some(seen) if ready() => Ok(seen),
-            _ => Err(NobodyThere(format!(
-                "no mechanism controller on domain {} within {:.0} s; start one with `mechanism-controller run`",
-                self.domain,
-                timeout.as_secs_f64()
-            ))
-            .into()),
+/// Waits for the controller's status and for `ready`.
+pub(crate) fn find<T>(session: &Session<T>, timeout: Duration, ready: impl Fn() -> bool) -> Result<Status> {
+    session.wait(timeout, |app| app.seen.is_some() && ready())?;
+    let seen = session.with(|app| app.seen.clone());
+    seen.filter(|_| ready()).ok_or_else(|| {
+        Failure::nobody(format!(
+            "no mechanism controller on domain {} within {:.0} s; start one with `mechanism-controller run`",
+            session.domain(),
+            timeout.as_secs_f64()
+        ))
+    })
+}
+
+/// The controller's status if there is a controller; does not wait long for one that is not there.
+pub(crate) fn look<T>(session: &Session<T>) -> Result<Option<Status>> {
+    if !session.wait(FIRST_LOOK, |app| app.seen.is_some())? {
+        let topic = session.node.resolve_topic(&format!("{NODE}/{TOPIC}"))?;
+        if !session.graph().publishers(&topic).is_empty() {
+            session.wait(SECOND_LOOK, |app| app.seen.is_some())?;
         }
     }
-
-    /// The controller's status if there is a controller; does not wait long for one that is not there.
-    pub(crate) fn look(&self, app: &mut App<T>) -> anyhow::Result<Option<Seen>> {
-        if !self.event_loop.run_until(app, FIRST_LOOK, |app| app.seen.is_some())? {
-            let topic = self.node.resolve_topic(&format!("{NODE}/{}", status::TOPIC))?;
-            if !self.node.context().graph().publishers(&topic).is_empty() {
-                self.event_loop.run_until(app, SECOND_LOOK, |app| app.seen.is_some())?;
-            }
-        }
-        Ok(app.seen.clone())
-    }
-
-    pub(crate) fn domain(&self) -> u16 {
-        self.domain
-    }
+    Ok(session.with(|app| app.seen.clone()))
 }

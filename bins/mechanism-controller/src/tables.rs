@@ -5,22 +5,41 @@ use std::fmt::Write;
 use rosless_mechanism::{
     doll::{self, Doll},
     pedestal::{self, Pedestal},
-    sequence::{Mechanism, Sequence},
+    sequence::{Mechanism, Sequence, Step},
 };
+use serde_json::{Value, json};
+
+const PEDESTAL_PHASES: [Sequence<Pedestal>; 4] =
+    [pedestal::DEPLOY, pedestal::COLLECT, pedestal::PLACE, pedestal::STOW];
+const DOLL_PHASES: [Sequence<Doll>; 5] =
+    [doll::PREPARE, doll::DEPLOY, doll::COLLECT, doll::PLACE, doll::STOW];
 
 /// All sequences, phases first.
 pub(crate) fn all() -> String {
     let mut text = String::new();
-    let pedestal_phases = [pedestal::DEPLOY, pedestal::COLLECT, pedestal::PLACE, pedestal::STOW];
-    table::<Pedestal>(&mut text, "daiza, phases", &pedestal_phases);
-    table::<Doll>(
-        &mut text,
-        "hina, phases",
-        &[doll::PREPARE, doll::DEPLOY, doll::COLLECT, doll::PLACE, doll::STOW],
-    );
-    table::<Pedestal>(&mut text, "daiza_cmd, goals", &pedestal::GOALS);
-    table::<Doll>(&mut text, "hina_cmd, goals", &doll::GOALS);
+    table(&mut text, "daiza, phases", &PEDESTAL_PHASES);
+    table(&mut text, "hina, phases", &DOLL_PHASES);
+    table(&mut text, "daiza_cmd, goals", &pedestal::GOALS);
+    table(&mut text, "hina_cmd, goals", &doll::GOALS);
     text
+}
+
+/// The same for programs.
+pub(crate) fn json() -> Value {
+    json!({
+        "daiza": {"phases": sequences(&PEDESTAL_PHASES), "goals": sequences(&pedestal::GOALS)},
+        "hina": {"phases": sequences(&DOLL_PHASES), "goals": sequences(&doll::GOALS)},
+    })
+}
+
+fn sequences<M: Mechanism>(sequences: &[Sequence<M>]) -> Vec<Value> {
+    let step = |step: &Step<M>| {
+        let describe = |condition| M::describe(None, step, condition);
+        json!({"what": step.what, "needs": step.needs.map(describe), "until": describe(step.until),
+            "feedback": step.feedback})
+    };
+    let sequence = |sequence: &Sequence<M>| json!({"name": sequence.name, "steps": sequence.steps.iter().map(step).collect::<Vec<_>>()});
+    sequences.iter().map(sequence).collect()
 }
 
 fn table<M: Mechanism>(text: &mut String, title: &str, sequences: &[Sequence<M>]) {

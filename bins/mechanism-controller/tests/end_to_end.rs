@@ -28,6 +28,10 @@ fn waiting_for<'a>(status: &'a serde_json::Value, mechanism: &str) -> &'a str {
     status[mechanism]["waiting_for"].as_str().unwrap_or_default()
 }
 
+fn deployed_on_the_pedestal(status: &serde_json::Value) -> bool {
+    status["sensed"]["daiza"] == serde_json::json!({"pedestal": true, "cylinders": [true, true, true, true]})
+}
+
 #[test]
 fn full_cycle_of_both_mechanisms_in_the_automatic_scene() {
     let mut rig = Rig::new::<Document>();
@@ -41,9 +45,7 @@ fn full_cycle_of_both_mechanisms_in_the_automatic_scene() {
     assert_eq!(rig.observed.cylinders(), ["0001", "1111"]);
     assert_eq!(rig.observed.positions().last(), Some(&vec![0.0, -10.0]));
 
-    rig.until_status("the robot stands at the pedestal", |status| {
-        status["daiza"]["sensed"] == "cylinders 1111 pedestal 1"
-    });
+    rig.until_status("the robot stands at the pedestal", deployed_on_the_pedestal);
     rig.run(&["collect"]).ok();
     assert_eq!(rig.observed.cylinders()[2..], ["1101", "0001", "0000"]);
     assert_eq!(rig.observed.positions().last(), Some(&vec![1.0, 90.0]));
@@ -72,9 +74,7 @@ fn collect_without_the_pedestal_switch_moves_nothing_and_says_why() {
     assert_eq!(rig.observed.pedestal.len(), before, "no output");
 
     rig.hand(&["press", "pedestal"]).ok();
-    rig.until_status("the controller sees the switch", |s| {
-        s["daiza"]["sensed"] == "cylinders 1111 pedestal 1"
-    });
+    rig.until_status("the controller sees the switch", deployed_on_the_pedestal);
     rig.run(&["collect", "daiza"]).ok();
     assert_eq!(rig.observed.cylinders()[2..], ["1101", "0001", "0000"]);
 }
@@ -98,9 +98,7 @@ fn walls_are_waited_for_one_by_one_and_a_clamp_that_is_not_confirmed_is_not_lift
 
     rig.hand(&["press", "pedestal"]).ok();
     rig.hand(&["fault", "dead-sensor:2"]).ok();
-    rig.until_status("the controller sees the switch", |s| {
-        s["daiza"]["sensed"] == "cylinders 1111 pedestal 1"
-    });
+    rig.until_status("the controller sees the switch", deployed_on_the_pedestal);
     rig.run(&["collect", "daiza"]).fails(1, "waited 3.0 s for cylinder 2 in");
     assert_eq!(rig.observed.cylinders().last().map(String::as_str), Some("0001"), "clamped, but not lifted");
 }
@@ -219,7 +217,7 @@ fn events_are_always_logged_and_a_failing_stream_only_now_and_then() {
     for light in ["on", "off", "on", "off"] {
         rig.run(&["bonbori", light]).ok();
     }
-    rig.until_status("the mechanism is sensed", |s| s["daiza"]["sensed"] == "cylinders 0000 pedestal 0");
+    rig.until_status("the mechanism is sensed", |s| s["sensed"]["daiza"]["pedestal"] == false);
     let state = MechaState { daiza_state: 2, hina_state: LEAVE_ALONE, bonbori_state: false };
     for _ in 0..10 {
         rig.mecha_state.publish(&state);
@@ -587,6 +585,24 @@ fn other_vendors_command_the_pedestal_with_the_original_bytes() {
 }
 
 #[test]
+fn a_reader_that_has_left_is_no_panic_and_a_full_disk_is_an_error() {
+    let sequences = |stdout: std::process::Stdio, json: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_mechanism-controller"));
+        let output = command.arg("sequences").args(json).stdout(stdout).output().expect("it can be run");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for json in [&[][..], &["--json"]] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        assert_eq!(sequences(writer.into(), json), (Some(0), String::new()));
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("a full disk");
+        let (code, errors) = sequences(full.into(), json);
+        assert_eq!(code, Some(1), "{errors}");
+        assert!(errors.starts_with("error: cannot write to stdout: "), "{errors}");
+    }
+}
+
+#[test]
 fn commands_say_when_nobody_is_there_or_the_usage_is_wrong() {
     let mut rig = Rig::new::<Document>();
     rig.run(&["deploy", "--find", "0.5"]).fails(3, "start one with `mechanism-controller run`");
@@ -597,9 +613,9 @@ fn commands_say_when_nobody_is_there_or_the_usage_is_wrong() {
     rig.run(&["goal", "daiza", "256"]).fails(2, "use a number up to 255");
     rig.run(&["prepare", "daiza"]).fails(2, "`prepare hina` prepares the doll");
     for (option, value) in [("rate", "0"), ("rate", "1e-300"), ("stroke", "nan"), ("lift-time", "-1")] {
-        rig.hand(&["run", &format!("--{option}={value}")]).fails(2, "give a number between");
+        rig.hand(&["run", &format!("--{option}={value}")]).fails(2, "must be a number from");
     }
-    rig.run(&["actuate", "tilt", "NaN"]).fails(2, "give degrees between");
+    rig.run(&["actuate", "tilt", "NaN"]).fails(2, "must be a number from -45 to 185");
     rig.run(&["run", "--profile", "tea"]).fails(2, "unknown profile");
     rig.run(&["run", "--ros-args", "-p", "hina.tolerance:=900.0"]).fails(2, "hina.tolerance");
     let tables = rig.run(&["sequences"]).ok();

@@ -2,6 +2,8 @@
 //!
 //! `cargo bench -p rosless-mocap-controller`; `ROSLESS_BENCH_ROUNDS=200` for steadier figures.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints for people")]
+
 use std::{
     process::{Child, Command, Stdio},
     time::Duration,
@@ -88,7 +90,7 @@ fn measure(size: usize, rounds: usize) -> (Vec<Report>, u64) {
         for command in [message::Command::Start, message::Command::Stop] {
             reports.clear();
             let before = datagrams();
-            controller.request(&mut reports, command, "bench", Targets::All).expect("a good request");
+            controller.request(command, "bench", Targets::All).expect("a good request");
             event_loop.run_until(&mut reports, PATIENCE, |r| !r.is_empty()).expect("the loop runs");
             let report = reports.pop().expect("every request ends");
             assert!(report.is_success(), "{report:?}");

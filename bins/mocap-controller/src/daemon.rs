@@ -1,6 +1,6 @@
 //! `run`: the controller that stays.
 
-use std::{process::ExitCode, time::Duration};
+use std::time::Duration;
 
 use rosless_graph::{Context, EventLoop, Node, Responder, Result, config, parameters::Descriptor};
 use rosless_protocol::{
@@ -19,7 +19,7 @@ struct App {
     waiting: Vec<(u64, Responder<Trigger>)>,
 }
 
-pub(crate) fn run(ros: config::Settings, dialect: Dialect) -> Result<ExitCode> {
+pub(crate) fn run(ros: config::Settings, dialect: Dialect) -> rosless_cli::Result<()> {
     let context = Context::new(ros)?;
     let node = context.node(dialect.names().controller_node)?;
     let settings = declare(&node)?;
@@ -44,7 +44,7 @@ pub(crate) fn run(ros: config::Settings, dialect: Dialect) -> Result<ExitCode> {
             &format!("~/{}", command.verb()),
             move |app, _, responder| {
                 let session: String = node.parameter("session_id").unwrap_or_default();
-                match controller.request(app, command, &session, Targets::All) {
+                match controller.request(command, &session, Targets::All) {
                     Ok(number) => app.waiting.push((number, responder)),
                     Err(error) => {
                         responder.reply(&TriggerResponse { success: false, message: error.to_string() });
@@ -55,8 +55,7 @@ pub(crate) fn run(ros: config::Settings, dialect: Dialect) -> Result<ExitCode> {
     }
     log::info!(target: node.logger(), "controlling dialect {dialect} as {}", node.full_name());
     let mut app = App::default();
-    event_loop.run(&mut app)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(event_loop.run(&mut app)?)
 }
 
 fn tell(logger: &str, event: &Event) {

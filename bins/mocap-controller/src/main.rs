@@ -8,8 +8,9 @@ mod output;
 
 use std::{process::ExitCode, time::Duration};
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
-use rosless_graph::{Error, Result, config};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use rosless_cli::{CommandLine, Result, Shared, args::seconds, completion::from_graph, out};
+use rosless_graph::config;
 use rosless_protocol::{Dialect, controller::Settings};
 
 /// Starts, stops and watches lifecycle systems over the START/STOP control protocol, without ROS.
@@ -17,19 +18,22 @@ use rosless_protocol::{Dialect, controller::Settings};
 #[command(
     name = "mocap-controller",
     version,
-    after_help = "Exit codes: 0 every asked system is in the asked state; 1 at least one is not; 2 wrong usage; \
-                  130 interrupted.\nAlso understands --ros-args and the ROS_* environment (ROS_DOMAIN_ID, \
-                  ROS_STATIC_PEERS, …)."
+    after_help = rosless_cli::EXIT_CODES
 )]
 struct Arguments {
     /// Names on the wire: mocap, device or mocap4r2
     #[arg(long, global = true, default_value_t, env = "ROSLESS_DIALECT")]
     dialect: Dialect,
-    /// For scripts: JSON on stdout
-    #[arg(long, global = true)]
-    json: bool,
+    #[command(flatten)]
+    shared: Shared,
     #[command(subcommand)]
     command: Option<Command>,
+}
+
+impl CommandLine for Arguments {
+    fn shared(&self) -> &Shared {
+        &self.shared
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -39,13 +43,13 @@ enum Command {
     /// Show every system and its state
     Status {
         /// Seconds to look for systems
-        #[arg(long, default_value_t = 3.0, value_parser = seconds, value_name = "SECONDS")]
-        wait: f64,
+        #[arg(long, default_value = "3", value_parser = seconds, value_name = "SECONDS")]
+        wait: Duration,
     },
     /// Start systems
     Start {
         /// Which ones, by name, with or without namespace
-        #[arg(value_name = "SYSTEM", conflicts_with = "all")]
+        #[arg(value_name = "SYSTEM", conflicts_with = "all", add = from_graph(commands::system_names))]
         systems: Vec<String>,
         /// All of them
         #[arg(long)]
@@ -59,7 +63,7 @@ enum Command {
     /// Stop systems
     Stop {
         /// Which ones; all when none is named
-        #[arg(value_name = "SYSTEM")]
+        #[arg(value_name = "SYSTEM", add = from_graph(commands::system_names))]
         systems: Vec<String>,
         #[command(flatten)]
         patience: Patience,
@@ -68,77 +72,57 @@ enum Command {
     Watch {
         /// End after so many seconds
         #[arg(long = "for", value_parser = seconds, value_name = "SECONDS")]
-        duration: Option<f64>,
+        duration: Option<Duration>,
     },
 }
 
 #[derive(Clone, Debug, Args)]
 struct Patience {
     /// Seconds until a system that is not in the asked state counts as failed
-    #[arg(long, default_value_t = 10.0, value_parser = seconds, value_name = "SECONDS")]
-    timeout: f64,
+    #[arg(long, default_value = "10", value_parser = seconds, value_name = "SECONDS")]
+    timeout: Duration,
     /// How often a silent system is asked again
     #[arg(long, default_value_t = 3)]
     retries: u32,
     /// Seconds of silence before a system is asked again
-    #[arg(long, default_value_t = 0.5, value_parser = seconds, value_name = "SECONDS")]
-    retry_period: f64,
+    #[arg(long, default_value = "0.5", value_parser = seconds, value_name = "SECONDS")]
+    retry_period: Duration,
     /// Seconds to wait for named systems to appear
-    #[arg(long, default_value_t = 3.0, value_parser = seconds, value_name = "SECONDS")]
-    discovery: f64,
+    #[arg(long, default_value = "3", value_parser = seconds, value_name = "SECONDS")]
+    discovery: Duration,
 }
 
 impl Patience {
     fn settings(&self) -> Settings {
         Settings {
-            deadline: Duration::from_secs_f64(self.timeout),
+            deadline: self.timeout,
             retries: self.retries,
-            retry_period: Duration::from_secs_f64(self.retry_period),
-            discovery: Duration::from_secs_f64(self.discovery),
+            retry_period: self.retry_period.max(Duration::from_millis(10)),
+            discovery: self.discovery,
             ..commands::settings()
         }
     }
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
-    if (0.01..=86_400.0).contains(&seconds) {
-        Ok(seconds)
-    } else {
-        Err("between 0.01 and 86400, please".to_owned())
-    }
-}
-
 fn main() -> ExitCode {
-    match run() {
-        Ok(code) => code,
-        Err(Error::Interrupted) => ExitCode::from(130),
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::from(if matches!(error, Error::Usage(_)) { 2 } else { 1 })
-        }
-    }
+    rosless_cli::main(run)
 }
 
-fn run() -> Result<ExitCode> {
-    let (settings, rest) = config::settings_or_exit();
-    let Arguments { dialect, json, command } = Arguments::parse_from(rest);
-    let Some(command) = command else {
-        // As the original command line does.
-        output::answer(&Arguments::command().render_help().to_string())?;
-        return Ok(ExitCode::SUCCESS);
-    };
+fn run(Arguments { dialect, command, .. }: Arguments, settings: config::Settings) -> Result<()> {
     match command {
-        Command::Run => daemon::run(settings, dialect),
-        Command::Status { wait } => commands::status(settings, dialect, json, Duration::from_secs_f64(wait)),
-        Command::Start { systems, all, session, patience } => {
-            commands::start(settings, dialect, json, systems, all, &session, patience.settings())
+        // As the original command line does.
+        None => {
+            out!("{}", Arguments::command().render_help());
+            Ok(())
         }
-        Command::Stop { systems, patience } => {
-            commands::stop(settings, dialect, json, systems, patience.settings())
+        Some(Command::Run) => daemon::run(settings, dialect),
+        Some(Command::Status { wait }) => commands::status(&settings, dialect, wait),
+        Some(Command::Start { systems, all, session, patience }) => {
+            commands::start(&settings, dialect, systems, all, &session, patience.settings())
         }
-        Command::Watch { duration } => {
-            commands::watch(settings, dialect, json, duration.map(Duration::from_secs_f64))
+        Some(Command::Stop { systems, patience }) => {
+            commands::stop(&settings, dialect, systems, patience.settings())
         }
+        Some(Command::Watch { duration }) => commands::watch(&settings, dialect, duration),
     }
 }

@@ -1,12 +1,12 @@
 //! What people and scripts read.
 
-use std::{
-    collections::BTreeMap,
-    io::{self, Write},
-    time::Duration,
-};
+use std::collections::BTreeMap;
 
-use rosless_graph::{Error, Result, monotonic};
+use rosless_cli::{
+    err, out,
+    table::{columns, rough},
+};
+use rosless_graph::monotonic;
 use rosless_protocol::{
     Dialect,
     clock::Offset,
@@ -14,44 +14,9 @@ use rosless_protocol::{
     message::{Command, State},
     name::SystemId,
 };
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Value, json};
 
 type Systems = BTreeMap<SystemId, System>;
-
-/// Writes to stdout what scripts and people asked for. A full disk or a reader that has left is an error like any other.
-pub(crate) fn answer(text: &str) -> Result<()> {
-    let mut stdout = io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    written.map_err(|source| Error::Io { what: "cannot write to stdout", source })
-}
-
-/// Whether nobody will read what is written to stdout: a writer with nothing to say does not notice otherwise.
-pub(crate) fn reader_has_left() -> bool {
-    let stdout = io::stdout();
-    let mut polled = [PollFd::new(&stdout, PollFlags::empty())];
-    poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().contains(PollFlags::ERR)
-}
-
-/// What a write would say then.
-pub(crate) fn broken_pipe() -> Result<()> {
-    Err(Error::Io { what: "cannot write to stdout", source: io::ErrorKind::BrokenPipe.into() })
-}
-
-/// As much of `text` as a terminal of that size can show.
-pub(crate) fn clip(text: &str, columns: usize, lines: usize) -> String {
-    let shorten = |line: &str| match line.char_indices().nth(columns) {
-        Some(_) => line.chars().take(columns.saturating_sub(1)).chain(['…']).collect(),
-        None => line.to_owned(),
-    };
-    let total = text.lines().count();
-    let shown = if total <= lines { total } else { lines.saturating_sub(1) };
-    let mut clipped: String = text.lines().take(shown).map(|line| shorten(line) + "\n").collect();
-    if shown < total {
-        clipped += &format!("… {} more\n", total - shown);
-    }
-    clipped
-}
 
 /// The word `ros2 mocap4r2 status` has for it.
 fn status_word(system: &System) -> &'static str {
@@ -71,12 +36,6 @@ fn state_label(system: &System) -> String {
     }
 }
 
-/// Foreign text must not steer the terminal.
-fn topics(system: &System) -> String {
-    let topics: Vec<_> = system.topics.iter().map(|topic| topic.escape_debug().to_string()).collect();
-    topics.join(" ")
-}
-
 /// The original command line's lines: name, tab, status word.
 pub(crate) fn status_lines(systems: &Systems) -> String {
     systems.iter().map(|(id, system)| format!("{id}\t{}\n", status_word(system))).collect()
@@ -85,9 +44,9 @@ pub(crate) fn status_lines(systems: &Systems) -> String {
 /// For people who want to know the state now.
 pub(crate) fn table(systems: &Systems) -> String {
     let rows = systems.iter().map(|(id, system)| {
-        vec![id.to_string(), status_word(system).to_owned(), state_label(system), topics(system)]
+        vec![id.to_string(), status_word(system).to_owned(), state_label(system), system.topics.join(" ")]
     });
-    columns(&["SYSTEM", "STATUS", "STATE", "TOPICS"], rows.collect())
+    columns(&["SYSTEM", "STATUS", "STATE", "TOPICS"], rows)
 }
 
 /// For people who want to see it change.
@@ -101,33 +60,13 @@ pub(crate) fn watch_table(systems: &Systems) -> String {
         vec![
             id.to_string(),
             state_label(system),
-            system.session.as_ref().map_or_else(|| "-".to_owned(), |s| s.escape_debug().to_string()),
-            topics(system),
+            system.session.clone().unwrap_or_else(|| "-".to_owned()),
+            system.topics.join(" "),
             offset,
             answer,
         ]
     });
-    columns(&["SYSTEM", "STATE", "SESSION", "TOPICS", "CLOCK OFFSET", "LAST ANSWER"], rows.collect())
-}
-
-fn rough(duration: Duration) -> String {
-    match duration.as_secs() {
-        s @ 0..=59 => format!("{s} s"),
-        s @ 60..=3599 => format!("{} min", s / 60),
-        s => format!("{} h", s / 3600),
-    }
-}
-
-fn columns(titles: &[&str], rows: Vec<Vec<String>>) -> String {
-    let titles: Vec<String> = titles.iter().map(ToString::to_string).collect();
-    let all: Vec<_> = std::iter::once(titles).chain(rows).collect();
-    let width = |column: usize| all.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
-    let widths: Vec<_> = (0..all[0].len()).map(width).collect();
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
-        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
-    };
-    all.iter().map(line).collect()
+    columns(&["SYSTEM", "STATE", "SESSION", "TOPICS", "CLOCK OFFSET", "LAST ANSWER"], rows)
 }
 
 fn millis(nanos: i64) -> f64 {
@@ -245,23 +184,19 @@ pub(crate) fn result_line(
 }
 
 /// Successes on stdout, failures on stderr.
-pub(crate) fn print_report(report: &Report, dialect: Dialect) -> Result<()> {
+pub(crate) fn print_report(report: &Report, dialect: Dialect) {
     for (id, result) in &report.results {
         let line = result_line(id, result, report.command, dialect);
         if result.outcome.is_success() {
-            answer(&format!("{line}\n"))?;
+            out!("{line}");
         } else {
-            eprintln!("{line}");
+            err!("{line}");
         }
     }
     if report.results.is_empty() {
-        eprintln!(
-            "nobody to {}: no system announced itself on {}",
-            report.command.verb(),
-            dialect.names().environment_topic
-        );
+        let (verb, topic) = (report.command.verb(), dialect.names().environment_topic);
+        err!("nobody to {verb}: no system announced itself on {topic}");
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -279,14 +214,5 @@ mod tests {
             assert!(!table.contains(['\x1b', '\x07']), "{table:?}");
             assert!(table.contains(r"\u{1b}]0;owned\u{7} two\nlines größe"), "{table}");
         }
-    }
-
-    #[test]
-    fn a_small_terminal_gets_what_fits() {
-        let text = "SYSTEM  STATE\ncam     inactive\nöre     active\n";
-        assert_eq!(clip(text, 80, 24), text);
-        assert_eq!(clip(text, 9, 3), "SYSTEM  …\ncam     …\nöre     …\n");
-        assert_eq!(clip(text, 16, 2), "SYSTEM  STATE\n… 2 more\n");
-        assert_eq!(clip(text, 0, 0), "… 3 more\n");
     }
 }

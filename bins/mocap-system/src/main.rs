@@ -4,11 +4,12 @@
 
 mod kinds;
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, process::ExitCode, time::Duration};
 
 use clap::{Parser, ValueEnum, builder::NonEmptyStringValueParser};
 use kinds::Station;
-use rosless_graph::{Context, Error, EventLoop, Result, config, parameters::Descriptor};
+use rosless_cli::{CommandLine, Failure, Result, Shared, args::seconds};
+use rosless_graph::{Context, EventLoop, config::Settings, parameters::Descriptor};
 use rosless_protocol::{
     Dialect,
     node::{ControlledNode, Options},
@@ -46,7 +47,7 @@ impl Kind {
 #[command(
     name = "mocap-system",
     version,
-    after_help = "Also understands --ros-args (remapping, parameters, --params-file) and the ROS_* environment."
+    after_help = rosless_cli::EXIT_CODES
 )]
 pub(crate) struct Arguments {
     /// What it does while active
@@ -74,13 +75,16 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 0.0, allow_negative_numbers = true, value_name = "SECONDS")]
     clock_offset: f64,
     /// Seconds it takes to obey a START or STOP
-    #[arg(long, default_value_t = 0.0, value_parser = seconds, value_name = "SECONDS")]
-    delay: f64,
+    #[arg(long, default_value = "0", value_parser = seconds, value_name = "SECONDS")]
+    delay: Duration,
+    #[command(flatten)]
+    shared: Shared,
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
-    if (0.0..=3600.0).contains(&seconds) { Ok(seconds) } else { Err("between 0 and 3600, please".to_owned()) }
+impl CommandLine for Arguments {
+    fn shared(&self) -> &Shared {
+        &self.shared
+    }
 }
 
 /// The state of the process: what each of its systems does at the moment.
@@ -89,16 +93,11 @@ pub(crate) struct App {
     stations: Vec<Station>,
 }
 
-fn main() {
-    if let Err(error) = run() {
-        eprintln!("error: {error}");
-        std::process::exit(if matches!(error, Error::Usage(_)) { 2 } else { 1 });
-    }
+fn main() -> ExitCode {
+    rosless_cli::main(run)
 }
 
-fn run() -> Result<()> {
-    let (settings, rest) = config::settings_or_exit();
-    let arguments = Arguments::parse_from(rest);
+fn run(arguments: Arguments, settings: Settings) -> Result<()> {
     let context = Context::new(settings)?;
     let event_loop = EventLoop::new(&context)?;
     let mut app = App::default();
@@ -107,14 +106,14 @@ fn run() -> Result<()> {
         [] => vec![arguments.kind.default_dialect()],
         given => given.to_vec(),
     };
-    let options = Options { dialects, delay: Duration::from_secs_f64(arguments.delay) };
+    let options = Options { dialects, delay: arguments.delay };
     let mut names = BTreeSet::new();
     for number in 0..usize::from(arguments.count) {
         let name = if arguments.count == 1 { base.clone() } else { format!("{base}_{}", number + 1) };
         let node = context.node(&name)?;
         let name = node.full_name();
         if !names.insert(name.clone()) {
-            return Err(Error::Usage(format!(
+            return Err(Failure::usage(format!(
                 "two of the systems would be called {name}: rename them one by one, e.g. -r {base}_1:__node:=NAME"
             )));
         }
@@ -124,11 +123,11 @@ fn run() -> Result<()> {
         app.stations.push(Station::default());
         kinds::prepare(&mut app.stations[number], &system, &arguments)?;
         if !arguments.unconfigured && !system.configure(&mut app) {
-            return Err(Error::Usage(format!("system {name} could not be configured")));
+            return Err(Failure::new(format!("system {name} could not be configured")));
         }
         log::info!(target: node.logger(), "system {} is {}", node.name(), system.state().label());
     }
-    event_loop.run(&mut app)
+    Ok(event_loop.run(&mut app)?)
 }
 
 /// The parameter that sets the system's clock, also in the middle of a session.

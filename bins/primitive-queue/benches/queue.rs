@@ -2,13 +2,15 @@
 //!
 //! `cargo bench -p rosless-primitive-queue`
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints for people")]
+
 use std::{
     process::Command,
     time::{Duration, Instant},
 };
 
-use primitive_queue::messages::to_industrial;
 use rosless_graph::{Context, ContextOptions, EventLoop, Publisher, Qos};
+use rosless_motion::messages::to_industrial;
 use rosless_motion::{RawPrimitive, primitive::code};
 use rosless_tests::{
     Daemon, DomainLease,

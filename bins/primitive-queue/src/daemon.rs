@@ -3,18 +3,23 @@
 //! Topics and actions are there from configure to cleanup; commands are obeyed while the node is active. The engine
 //! turns at the control rate while there is something to do, and not at all otherwise.
 
-use std::{cell::Cell, collections::BTreeSet, process::ExitCode, rc::Rc, time::Duration};
+use std::{cell::Cell, collections::BTreeSet, rc::Rc, time::Duration};
 
+use rosless_cli::Failure;
+use rosless_engine::Engine as _;
 use rosless_graph::{
-    Context, EventLoop, Handle, Node, Publisher, Qos, Result, SampleInfo, Subscription, Timer,
+    Context, EventLoop, Gid, Handle, Node, Publisher, Qos, Result, SampleInfo, Subscription, Timer,
     action::{ActionServer, CancelResponse, GoalError, GoalHandle, GoalId, GoalResponse},
     config,
     lifecycle::{CallbackReturn, LifecycleNode, Request, Step},
-    monotonic,
+    monotonic, now,
     qos::Reliability,
 };
 use rosless_motion::{
-    Event, ExecutionState, GoalOutcome, Output, QueueController, RawPrimitive, SimulatedRobot, StateCodes,
+    Event, ExecutionState, GoalOutcome, Origin, Output, Paced, QueueController, QueueStatus, RawPrimitive,
+    Report, SimulatedRobot, StateCodes,
+    intake::{self, Intake},
+    messages::{SequenceAction, from_control, from_industrial},
 };
 use rosless_wire::{
     Message,
@@ -23,15 +28,8 @@ use rosless_wire::{
     sensor_msgs::msg::JointState,
     std_msgs::msg::{self, Float64MultiArray, Header, Int8, MultiArrayDimension, MultiArrayLayout},
 };
-use serde_json::Value;
 
-use crate::{
-    NODE_NAME,
-    intake::Intake,
-    messages::{SequenceAction, from_control, from_industrial},
-    report::{self, Origin, QueueStatus},
-    settings::Settings,
-};
+use crate::{NODE_NAME, settings::Settings};
 
 /// Samples of one burst that may wait for the event loop.
 const BURST: u32 = 1000;
@@ -50,7 +48,7 @@ struct App {
 /// # Errors
 /// When the domain cannot be joined or a parameter's type is wrong. Parameters that make no controller end the process
 /// with exit code 1, unless `autostart` is off: then configuring fails as often as somebody asks for it.
-pub fn run(settings: config::Settings, autostart: bool) -> Result<ExitCode> {
+pub fn run(settings: config::Settings, autostart: bool) -> Result<(), Failure> {
     let context = Context::new(settings)?;
     let node = context.node(NODE_NAME)?;
     Settings::default().declare(&node)?;
@@ -66,17 +64,21 @@ pub fn run(settings: config::Settings, autostart: bool) -> Result<ExitCode> {
     let events = EventLoop::new(&context)?;
     let (handle, owner) = (events.handle(), node.clone());
     let lifecycle = events.lifecycle(&node, move |app: &mut App, step| app.step(step, &handle, &owner))?;
-    events.engine_deadline(
-        |app: &mut App| app.running.as_ref()?.next_cycle(),
-        |app, now| {
+    events.drive(
+        |app: &mut App, with: &mut dyn FnMut(&mut Paced<SimulatedRobot>)| {
             if let Some(running) = &mut app.running {
-                running.cycle(now);
+                with(&mut running.controller);
+            }
+        },
+        |app, output| {
+            if let Some(running) = &mut app.running {
+                running.act(output, None);
             }
         },
     );
     events.after_batch(|app: &mut App| {
         if let Some(running) = &mut app.running {
-            running.drain(None);
+            running.publish_changes();
         }
     });
     let handle = events.handle();
@@ -90,7 +92,8 @@ pub fn run(settings: config::Settings, autostart: bool) -> Result<ExitCode> {
     if autostart {
         for request in [Request::CONFIGURE, Request::ACTIVATE] {
             if lifecycle.trigger(&mut app, request) != Ok(CallbackReturn::Success) {
-                return Ok(ExitCode::FAILURE);
+                // The log says why.
+                return Err(Failure::told());
             }
         }
     } else {
@@ -98,7 +101,7 @@ pub fn run(settings: config::Settings, autostart: bool) -> Result<ExitCode> {
     }
     events.run(&mut app)?;
     leave(&lifecycle, &mut app);
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Ends goals with a reason before the node vanishes.
@@ -172,12 +175,12 @@ struct Topics {
 /// What exists from configure to cleanup.
 struct Running {
     node: Node,
-    controller: QueueController<SimulatedRobot>,
+    controller: Paced<SimulatedRobot>,
     settings: Settings,
     codes: StateCodes,
     active: bool,
     goal: Option<Box<dyn ActiveGoal>>,
-    intake: Intake,
+    intake: Intake<Gid>,
     /// Topics with a second reader.
     best_effort: BTreeSet<String>,
     /// The name of `~/reference`.
@@ -186,7 +189,6 @@ struct Running {
     subscriptions: Vec<Subscription<App>>,
     actions: (ActionServer<ExecuteMotionPrimitiveSequence, App>, ActionServer<ExecuteMotion, App>),
     timers: Vec<Timer<App>>,
-    last_cycle: Duration,
     told_queue: Option<(ExecutionState, usize, bool, bool)>,
     told_interfaces: Option<(u64, ExecutionState, bool)>,
     /// The layout of `~/interfaces`, which never changes.
@@ -245,7 +247,7 @@ impl Running {
         };
         let mut running = Self {
             node: node.clone(),
-            controller,
+            controller: Paced::new(controller, settings.control_period()),
             settings,
             codes,
             active: false,
@@ -257,14 +259,13 @@ impl Running {
             subscriptions,
             actions,
             timers,
-            last_cycle: Duration::ZERO,
             told_queue: None,
             told_interfaces: None,
             layout,
             refusals: Refusals::default(),
         };
         // The engine does not know the robot's state before it has asked once.
-        running.cycle(monotonic());
+        running.cycle();
         running.publish_state(running.controller.state());
         Ok(running)
     }
@@ -299,7 +300,7 @@ impl Running {
     fn activate(&mut self, now: Duration) {
         self.active = true;
         self.controller.activate(now);
-        self.cycle(now);
+        self.cycle();
         let Settings { queue_size, control_rate, .. } = self.settings;
         log::info!(
             target: self.node.logger(),
@@ -315,49 +316,36 @@ impl Running {
         log::info!(target: self.node.logger(), "inactive: the robot stops and the queue is empty");
     }
 
-    /// When the engine must turn next.
-    fn next_cycle(&self) -> Option<Duration> {
-        if self.controller.is_busy() {
-            Some(self.last_cycle + self.settings.control_period())
-        } else {
-            self.controller.next_deadline()
-        }
-    }
-
-    fn cycle(&mut self, now: Duration) {
-        let due = self.last_cycle + self.settings.control_period();
-        // Cycles keep their rhythm when one is a little late, and begin a new one after a pause.
-        let late = now.saturating_sub(due) > self.settings.control_period();
-        self.last_cycle = if late || due > now { now } else { due };
-        self.controller.update(now);
+    fn cycle(&mut self) {
+        self.controller.wake(now());
         self.drain(None);
     }
 
     /// A sample of a reference topic.
     fn reference(&mut self, raw: &RawPrimitive, through: Reliability, info: &SampleInfo) {
-        let offered =
-            self.node.context().graph().endpoint(&info.publisher).map(|endpoint| endpoint.qos.reliability);
-        if !self.intake.takes(info.publisher, info.sequence_number, through, offered) {
+        let graph = self.node.context().graph();
+        let offered = graph.endpoint(&info.publisher).map(|endpoint| as_intake(endpoint.qos.reliability));
+        if !self.intake.takes(info.publisher, info.sequence_number, as_intake(through), offered) {
             return;
         }
-        let origin = Origin::from(info);
+        let origin = Origin { publisher: info.publisher.to_string(), sequence: info.sequence_number };
         // What happened before has its own origin.
         self.drain(None);
         self.controller.reference(raw, monotonic());
-        if !self.drain(Some(origin)) {
-            self.tell(&report::obeyed(origin));
+        if !self.drain(Some(&origin)) {
+            self.tell(&Report::Obeyed { origin: Some(origin) });
         }
     }
 
     fn offer(&mut self, id: GoalId, primitives: &[RawPrimitive]) -> GoalResponse {
         match self.controller.offer_goal(id.0, primitives) {
             Ok(()) => {
-                self.tell(&report::goal_accepted(id, primitives.len()));
+                self.tell(&Report::GoalAccepted { goal: id.to_string(), primitives: primitives.len() });
                 GoalResponse::Execute
             }
             Err(reason) => {
                 log::warn!(target: self.node.logger(), "goal {id} rejected: {reason}");
-                self.tell(&report::goal_rejected(id, &reason.to_string()));
+                self.tell(&Report::GoalRejected { goal: id.to_string(), reason: reason.to_string() });
                 GoalResponse::Reject
             }
         }
@@ -373,38 +361,49 @@ impl Running {
     }
 
     /// Carries out what the engine wants. True when it answered a command.
-    fn drain(&mut self, origin: Option<Origin>) -> bool {
+    fn drain(&mut self, origin: Option<&Origin>) -> bool {
         let mut answered = false;
         while let Some(output) = self.controller.poll_output() {
-            match output {
-                Output::State(state) => {
-                    self.log_state(state);
-                    self.publish_state(state);
+            answered |= self.act(output, origin);
+        }
+        self.publish_changes();
+        answered
+    }
+
+    fn publish_changes(&mut self) {
+        self.publish_queue();
+        self.publish_interfaces();
+    }
+
+    /// Does one thing that the engine wants done. True when it answers a command.
+    fn act(&mut self, output: Output, origin: Option<&Origin>) -> bool {
+        let mut answered = false;
+        match output {
+            Output::State(state) => {
+                self.log_state(state);
+                self.publish_state(state);
+            }
+            Output::QueueDepth(_) => {}
+            Output::Event(event) => {
+                if matches!(event, Event::Accepted { .. } | Event::Refused { .. }) {
+                    answered = true;
+                    // Whoever has an answer should know by then how much room is left.
+                    self.publish_queue();
                 }
-                Output::QueueDepth(_) => {}
-                Output::Event(event) => {
-                    if matches!(event, Event::Accepted { .. } | Event::Refused { .. }) {
-                        answered = true;
-                        // Whoever has an answer should know by then how much room is left.
-                        self.publish_queue();
-                    }
-                    self.log_event(&event);
-                    self.tell(&report::event(&event, origin));
+                self.log_event(&event);
+                self.tell(&Report::new(&event, origin.cloned()));
+            }
+            Output::Feedback { goal, index } => {
+                if let Some(active) = self.goal.as_ref().filter(|active| active.id().0 == goal) {
+                    active.feedback(index);
                 }
-                Output::Feedback { goal, index } => {
-                    if let Some(active) = self.goal.as_ref().filter(|active| active.id().0 == goal) {
-                        active.feedback(index);
-                    }
-                }
-                Output::GoalDone { goal, outcome } => {
-                    if let Some(active) = self.goal.take_if(|active| active.id().0 == goal) {
-                        self.end_goal(&*active, &outcome);
-                    }
+            }
+            Output::GoalDone { goal, outcome } => {
+                if let Some(active) = self.goal.take_if(|active| active.id().0 == goal) {
+                    self.end_goal(&*active, &outcome);
                 }
             }
         }
-        self.publish_queue();
-        self.publish_interfaces();
         answered
     }
 
@@ -412,14 +411,14 @@ impl Running {
         if let GoalOutcome::Aborted(reason) = outcome {
             log::warn!(target: self.node.logger(), "goal {} aborted: {reason}", goal.id());
         }
-        self.tell(&report::goal_ended(goal.id(), outcome));
+        self.tell(&Report::goal_ended(goal.id().to_string(), outcome));
         if let Err(error) = goal.end(outcome) {
             log::error!(target: self.node.logger(), "goal {}: {error}", goal.id());
         }
     }
 
-    fn tell(&self, event: &Value) {
-        self.topics.events.publish(&msg::String { data: event.to_string() });
+    fn tell(&self, report: &Report) {
+        self.topics.events.publish(&msg::String { data: report.to_json() });
     }
 
     fn log_state(&self, state: ExecutionState) {
@@ -470,7 +469,7 @@ impl Running {
             return;
         }
         let status = QueueStatus {
-            state: state.name().to_owned(),
+            state,
             depth,
             size: usize::try_from(self.settings.queue_size).unwrap_or(0),
             ready: self.controller.is_ready(),
@@ -500,6 +499,13 @@ impl Running {
             velocity: joints.velocity.as_slice().to_vec(),
             effort: Vec::new(),
         });
+    }
+}
+
+fn as_intake(reliability: Reliability) -> intake::Reliability {
+    match reliability {
+        Reliability::Reliable => intake::Reliability::Reliable,
+        Reliability::BestEffort => intake::Reliability::BestEffort,
     }
 }
 

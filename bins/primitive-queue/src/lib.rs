@@ -10,25 +10,15 @@
 //! | module | question it answers |
 //! |---|---|
 //! | [`daemon`] | when is which topic there, and when does the engine turn? |
-//! | [`intake`] | has this sample been seen through the other reader? |
 //! | [`settings`] | what can be set, and is it sensible? |
-//! | [`messages`] | how do the two message packages map to primitives? |
-//! | [`report`] | what is told to whom? |
-//! | [`program`] | what does a YAML file of moves mean? |
 //! | [`client`] | how does a command line talk to a controller? |
-//! | [`sending`] | which message of a program goes next, and what became of the others? |
 //! | [`plot`] | what would the robot do? |
 
 #![forbid(unsafe_code)]
 
 pub mod client;
 pub mod daemon;
-pub mod intake;
-pub mod messages;
 pub mod plot;
-pub mod program;
-pub mod report;
-pub mod sending;
 pub mod settings;
 
 /// The node's name unless it is remapped, as in the original.

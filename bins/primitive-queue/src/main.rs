@@ -5,43 +5,33 @@
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
-use primitive_queue::{
-    NODE_NAME,
-    client::{Client, Failure},
-    daemon, plot,
-    program::Program,
-    settings::Settings,
-};
-use rosless_graph::{
-    config,
-    console::{answer, eprint_line},
-};
+use primitive_queue::{NODE_NAME, client::Client, daemon, plot, settings::Settings};
+use rosless_cli::{CommandLine, Failure, Result, Shared, args::seconds, output};
+use rosless_graph::config;
+use rosless_motion::Program;
 
 /// Executes motion primitives (PTP, LIN, CIRC) with a simulated six-axis robot, and talks to such a controller.
 #[derive(Debug, Parser)]
 #[command(
     name = "primitive-queue",
     version,
-    after_help = "\
+    before_long_help = "\
 Try it, in two terminals:
   primitive-queue run
-  primitive-queue send examples/square.yaml
-
-Exit codes:
-  0  done
-  1  refused, failed, or could not be configured
-  2  wrong usage, or a file that is wrong
-  3  no controller, no answer, or restarted meanwhile
-  130  interrupted
-
-Also understands --ros-args (-p queue_size:=20, -r __ns:=/cell, --params-file, …) and ROS_DOMAIN_ID and its kin."
+  primitive-queue send examples/square.yaml",
+    after_help = rosless_cli::EXIT_CODES
 )]
 struct Arguments {
-    /// For scripts: one JSON object per line on stdout
-    #[arg(long, global = true)]
-    json: bool,
+    #[command(flatten)]
+    shared: Shared,
     #[command(subcommand)]
     command: Command,
+}
+
+impl CommandLine for Arguments {
+    fn shared(&self) -> &Shared {
+        &self.shared
+    }
 }
 
 #[derive(Debug, Args)]
@@ -50,8 +40,8 @@ struct Target {
     #[arg(long, default_value = NODE_NAME, value_name = "NODE")]
     controller: String,
     /// Seconds to wait for the controller and for each of its answers
-    #[arg(long, default_value_t = 5.0, value_parser = seconds, value_name = "SECONDS")]
-    timeout: f64,
+    #[arg(long, default_value = "5", value_parser = seconds, value_name = "SECONDS")]
+    timeout: Duration,
 }
 
 #[derive(Debug, Subcommand)]
@@ -96,7 +86,7 @@ enum Command {
     Watch {
         /// End after so many seconds
         #[arg(long = "for", value_parser = seconds, value_name = "SECONDS")]
-        duration: Option<f64>,
+        duration: Option<Duration>,
         #[command(flatten)]
         target: Target,
     },
@@ -113,79 +103,51 @@ enum Command {
     },
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
-    if (0.01..=86_400.0).contains(&seconds) {
-        Ok(seconds)
-    } else {
-        Err("must be between 0.01 and 86400".into())
-    }
-}
-
 fn main() -> ExitCode {
-    let (settings, rest) = config::settings_or_exit();
-    let arguments = Arguments::parse_from(rest);
-    run(settings, arguments).unwrap_or_else(|failure| {
-        eprint_line(&format!("error: {failure}"));
-        ExitCode::from(failure.code)
-    })
+    rosless_cli::main(run)
 }
 
-fn run(settings: config::Settings, arguments: Arguments) -> Result<ExitCode, Failure> {
-    let json = arguments.json;
-    let connect = |target: &Target| {
-        Client::connect(settings.clone(), &target.controller, Duration::from_secs_f64(target.timeout), json)
-    };
+fn run(arguments: Arguments, settings: config::Settings) -> Result<()> {
+    let connect = |target: &Target| Client::connect(&settings, &target.controller, target.timeout);
     match arguments.command {
-        Command::Run { .. } if json => {
-            return Err(usage("run has nothing to print as JSON; see ~/events, or 'watch --json'".into()));
+        Command::Run { .. } if output::is_json() => {
+            return Err(Failure::usage("run has nothing to print as JSON; see ~/events, or 'watch --json'"));
         }
-        Command::Run { no_autostart } => return Ok(daemon::run(settings, !no_autostart)?),
+        Command::Run { no_autostart } => return daemon::run(settings, !no_autostart),
         Command::Send { file, action, target } => {
             let program = read(&file)?;
-            let mut client = connect(&target)?;
+            let client = connect(&target)?;
             if action { client.send_goal(&program)? } else { client.send(&program)? }
         }
         Command::Stop { target } => connect(&target)?.stop()?,
         Command::Reset { target } => connect(&target)?.reset()?,
         Command::State { target } => connect(&target)?.state()?,
         Command::Inspect { target } => connect(&target)?.inspect()?,
-        Command::Watch { duration, target } => {
-            connect(&target)?.watch(duration.map(Duration::from_secs_f64))?
-        }
+        Command::Watch { duration, target } => connect(&target)?.watch(duration)?,
         Command::Plot { file, output: path, from } => {
             let program = read(&file)?;
             let mut robot = Settings::default();
             robot.initial_joints = from.unwrap_or(robot.initial_joints);
-            let plot = plot::Plot::simulate(&program, &robot).map_err(usage)?;
+            let plot = plot::Plot::simulate(&program, &robot).map_err(Failure::usage)?;
             let svg = plot.svg(&file.display().to_string());
-            let text = match path {
+            match path {
                 Some(path) => {
                     std::fs::write(&path, svg)
-                        .map_err(|error| failed(format!("{}: {error}", path.display())))?;
-                    if json { format!("{}\n", plot.summary_json()) } else { plot.summary() + "\n" }
+                        .map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+                    output::answer(&plot.summary_json(), || plot.summary());
                 }
-                None => svg,
-            };
-            answer(&text)?;
+                None => output::raw(&svg),
+            }
             if let Some(problem) = plot.problem {
-                return Err(failed(problem));
+                return Err(Failure::new(problem));
             }
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-fn read(file: &std::path::Path) -> Result<Program, Failure> {
-    let text =
-        std::fs::read_to_string(file).map_err(|error| usage(format!("{}: {error}", file.display())))?;
-    Program::parse(&text).map_err(|reason| usage(format!("{}: {reason}", file.display())))
-}
-
-fn usage(message: String) -> Failure {
-    Failure { code: 2, message }
-}
-
-fn failed(message: String) -> Failure {
-    Failure { code: 1, message }
+fn read(file: &std::path::Path) -> Result<Program> {
+    let wrong = |reason: &dyn std::fmt::Display| Failure::usage(format!("{}: {reason}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
+    Program::parse(&text).map_err(|reason| wrong(&reason))
 }

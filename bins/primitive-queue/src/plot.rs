@@ -2,10 +2,12 @@
 
 use std::{collections::BTreeMap, fmt::Write, time::Duration};
 
-use rosless_motion::{Event, ExecutionState, Output, QueueController, RawPrimitive, SimulatedRobot};
+use rosless_motion::{
+    Event, ExecutionState, Output, Program, QueueController, RawPrimitive, SimulatedRobot, sending::kind_name,
+};
 use serde_json::{Value, json};
 
-use crate::{program::Program, sending::kind_name, settings::Settings};
+use crate::settings::Settings;
 
 /// Simulated cycle.
 const CYCLE: Duration = Duration::from_millis(2);

@@ -3,16 +3,23 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
+pub(crate) use rosless_cli::args::{hertz, seconds};
+use rosless_cli::{CommandLine, Shared};
 
 use crate::{commands::*, demo, supervise};
 
 /// ROS 2 without ROS: look at a graph, poke it, and run the daemons of this project.
 ///
-/// Commands, options and output are those of `ros2` where it has them. Exit codes: 0 done, 1 it did not work, 2 wrong
-/// usage, 130 interrupted. Environment: ROS_DOMAIN_ID, ROS_AUTOMATIC_DISCOVERY_RANGE, ROS_STATIC_PEERS, ROS_DISTRO;
-/// `--ros-args …` is understood too.
+/// Commands, options and output are those of `ros2` where it has them.
 #[derive(Parser, Debug)]
-#[command(name = "rosless", version, propagate_version = true, max_term_width = 110, infer_long_args = true)]
+#[command(
+    name = "rosless",
+    version,
+    propagate_version = true,
+    max_term_width = 110,
+    infer_long_args = true,
+    after_help = rosless_cli::EXIT_CODES
+)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -20,12 +27,17 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+impl CommandLine for Cli {
+    fn shared(&self) -> &Shared {
+        &self.global.shared
+    }
+}
+
 /// What every command understands.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Global {
-    /// Print JSON: one document, or one per line where there are many
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    shared: Shared,
     /// More definitions: a package, a folder of packages, or a ROS prefix; may be repeated
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) idl: Vec<PathBuf>,
@@ -87,23 +99,6 @@ pub(crate) enum Daemon {
     Status,
     Start,
     Stop,
-}
-
-/// Seconds with a fraction; not negative.
-pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
-    text.parse::<f64>()
-        .ok()
-        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .ok_or_else(|| "expected seconds from 0 on, such as 2 or 0.5".to_owned())
-}
-
-/// A rate in hertz, as the period it means.
-pub(crate) fn hertz(text: &str) -> Result<Duration, String> {
-    text.parse::<f64>()
-        .ok()
-        .filter(|rate| *rate > 0.0)
-        .and_then(|rate| Duration::try_from_secs_f64(1.0 / rate).ok())
-        .ok_or_else(|| "expected a rate in hertz above 0".to_owned())
 }
 
 #[cfg(test)]

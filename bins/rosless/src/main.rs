@@ -1,23 +1,18 @@
 //! `rosless`: the front door. What people use ros2cli for, without ROS, and one command that starts it all.
 #![forbid(unsafe_code)]
-// They panic when the reader has left; `out!` and `err!` do not.
-#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod cli;
 mod commands;
 mod demo;
-mod failure;
 mod fleet;
-mod output;
 mod qos;
-mod session;
 mod supervise;
 mod types;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-use rosless_graph::config::{self, Settings};
+use rosless_cli::{failure, output, session};
+use rosless_graph::config::Settings;
 use rosless_schema::Registry;
 
 use crate::{
@@ -37,7 +32,7 @@ pub(crate) struct Environment {
 impl Environment {
     /// Joins the graph with a hidden node.
     pub(crate) fn join(&self) -> Result<Session> {
-        Session::join(&self.settings, self.global.spin_time, None, true)
+        Ok(Session::join_as(&self.settings, "_rosless", ())?.spin_time(self.global.spin_time))
     }
 
     /// The definitions known without asking anybody.
@@ -46,7 +41,7 @@ impl Environment {
     }
 
     pub(crate) fn json(&self) -> bool {
-        self.global.json
+        output::is_json()
     }
 }
 
@@ -54,17 +49,12 @@ fn main() -> ExitCode {
     if let Some(failure) = fleet::become_child() {
         return failure.report();
     }
-    let (mut settings, arguments) = config::settings_or_exit();
-    let Cli { global, command } = Cli::parse_from(arguments);
-    if let Some(domain) = global.domain {
-        settings.environment.domain_id = domain;
-    }
-    let environment = Environment { settings, global };
-    match run(command, &environment) {
-        Ok(()) if output::failed() => ExitCode::FAILURE,
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
-    }
+    rosless_cli::main(|Cli { global, command }, mut settings| {
+        if let Some(domain) = global.domain {
+            settings.environment.domain_id = domain;
+        }
+        run(command, &Environment { settings, global })
+    })
 }
 
 fn run(command: Command, environment: &Environment) -> Result<()> {

@@ -1,12 +1,9 @@
 //! The node shooter_controller_simple.
 
-use std::{
-    process::ExitCode,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::Result;
 use rosless_arm::{ArmClock, ClockNews, InitTime, Shooter, shooter::DEFAULT_SPEED};
+use rosless_cli::Result;
 use rosless_graph::{Client, Context, EventLoop, Node, Publisher, Qos, monotonic};
 use rosless_wire::{
     robot3_18c1054::srv::{GetInitTime, GetInitTimeRequest, GetInitTimeResponse},
@@ -26,7 +23,7 @@ struct App {
 }
 
 /// Runs the launcher until it is told to stop.
-pub(crate) fn run(context: &Context) -> Result<ExitCode> {
+pub(crate) fn run(context: &Context) -> Result<()> {
     let node = context.node("shooter_controller_simple")?;
     let event_loop = EventLoop::<App>::new(context)?;
     let mut app = App {
@@ -57,8 +54,7 @@ pub(crate) fn run(context: &Context) -> Result<ExitCode> {
     app.publish_state();
     let (aim, throw) = (node.resolve_topic("shooter_state_input")?, node.resolve_topic("shoot_value")?);
     log::info!(target: node.logger(), "launcher ready: aim on {aim}, throw with {throw}");
-    event_loop.run(&mut app)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(event_loop.run(&mut app)?)
 }
 
 fn array(data: &[f32]) -> Float32MultiArray {

@@ -1,5 +1,7 @@
 //! How fast the arm thinks and how punctual it is. Prints tables; `cargo bench -p rosless-sim-arm`.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints for people")]
+
 use std::{
     hint::black_box,
     time::{Duration, Instant},

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
-use rosless_arm::{ArmController, ArmInput, ArmOutput, InitTime, LetGo};
-use rosless_graph::{Context, EventLoop, Node, Publisher, Qos, monotonic};
+use rosless_arm::{ArmController, ArmInput, ArmOutput, CatchVerdict, InitTime, LetGo};
+use rosless_cli::{Failure, Result};
+use rosless_engine::{Engine as _, Since};
+use rosless_graph::{Context, EventLoop, Node, Publisher, Qos, monotonic, now};
 use rosless_wire::{
     robot3_18c1054::{
         msg::HandClose,
@@ -26,9 +27,7 @@ const LATE: Duration = Duration::from_millis(20);
 
 pub(crate) struct ArmNode {
     node: Node,
-    controller: ArmController,
-    /// The arm's start on the monotonic clock.
-    start: Duration,
+    controller: Since<ArmController>,
     state: Publisher<Float32MultiArray>,
     hand: Publisher<HandClose>,
     verdicts: Verdicts,
@@ -42,10 +41,10 @@ impl ArmNode {
     ) -> Result<Self> {
         let node = context.node("arm_controller")?;
         let gains = settings::declare_arm(&node, behaviour)?;
-        let config = settings::arm(&node, &gains)?;
+        let config = settings::arm(&node, &gains).map_err(Failure::usage)?;
         event_loop.on_parameter_change(&node, move |app, _| {
             app.with_arm(|arm| match settings::arm(&arm.node, &gains) {
-                Ok(config) => arm.controller.configure(config, arm.now()),
+                Ok(config) => arm.controller.engine.configure(config, arm.now()),
                 Err(error) => log::error!(target: arm.node.logger(), "{error}"),
             });
         });
@@ -69,20 +68,21 @@ impl ArmNode {
         })?;
         event_loop.serve::<GetHandState>(&node, "get_hand_state", |app, _, responder| {
             app.with_arm(|arm| {
-                let hand_state = arm.controller.hand_state(arm.now()).to_array().to_vec();
+                let hand_state = arm.controller.engine.hand_state(arm.now()).to_array().to_vec();
                 responder.reply(&GetHandStateResponse { hand_state });
             });
         })?;
         event_loop.serve::<GetInitTime>(&node, "get_init_time", |app, _, responder| {
             app.with_arm(|arm| responder.reply(&arm.init_time()));
         })?;
-        event_loop.engine_deadline(
-            |app| app.arm.as_ref().and_then(|arm| Some(arm.controller.next_deadline()? + arm.start)),
-            |app, _| app.with_arm(ArmNode::advance),
+        event_loop.drive(
+            |app: &mut App, with: &mut dyn FnMut(&mut Since<ArmController>)| {
+                app.with_arm(|arm| with(&mut arm.controller));
+            },
+            |app, output| app.with_arm(|arm| arm.act(output, "timer")),
         );
         let mut arm = Self {
-            controller: ArmController::new(config),
-            start: monotonic(),
+            controller: Since { engine: ArmController::new(config), start: monotonic() },
             // Latched, so that planners and viewers started later know the posture of an arm at rest.
             state: node.publisher("arm_ang_angv", Qos::latched())?,
             // Likewise for the hand; a few samples, because every closing is judged, not only the last.
@@ -101,7 +101,7 @@ impl ArmNode {
 
     /// Time since the arm's start.
     fn now(&self) -> Duration {
-        monotonic().saturating_sub(self.start)
+        monotonic().saturating_sub(self.controller.start)
     }
 
     /// The start as today's wall clock sees it, so that setting the clock does not split the processes' opinions.
@@ -112,7 +112,7 @@ impl ArmNode {
     }
 
     fn input(&mut self, topic: &str, input: ArmInput<'_>) {
-        self.controller.handle(input, self.now());
+        self.controller.handle(input, now());
         self.carry_out(topic);
     }
 
@@ -120,42 +120,42 @@ impl ArmNode {
         self.node.resolve_topic(topic).unwrap_or_else(|_| topic.to_owned())
     }
 
-    fn advance(&mut self) {
-        self.controller.advance(self.now());
-        self.carry_out("timer");
-    }
-
     fn carry_out(&mut self, cause: &str) {
         while let Some(output) = self.controller.poll_output() {
-            let logger = self.node.logger();
-            match output {
-                ArmOutput::State(state) => {
-                    self.state.publish(&array(&state));
+            self.act(output, cause);
+        }
+    }
+
+    /// Does one thing that the engine wants done because of what came on a topic, or of the time.
+    fn act(&mut self, output: ArmOutput, cause: &str) {
+        let logger = self.node.logger();
+        match output {
+            ArmOutput::State(state) => {
+                self.state.publish(&array(&state));
+            }
+            ArmOutput::Hand { closed, at } => {
+                self.hand.publish(&HandClose { close: closed, time_stamp: at.as_secs_f32() });
+                let late = self.now().saturating_sub(at);
+                if late > LATE {
+                    log::warn!(target: logger, "hand command sent {late:.1?} late: the machine is overloaded");
                 }
-                ArmOutput::Hand { closed, at } => {
-                    self.hand.publish(&HandClose { close: closed, time_stamp: at.as_secs_f32() });
-                    let late = self.now().saturating_sub(at);
-                    if late > LATE {
-                        log::warn!(target: logger, "hand command sent {late:.1?} late: the machine is overloaded");
+                log::info!(target: logger, "hand {} at {:.3} s", if closed { "closed" } else { "opened" }, at.as_secs_f64());
+            }
+            ArmOutput::Accepted { needs } => {
+                let topic = self.full_name(cause);
+                log::info!(target: logger, "moving to {topic}, {needs:.3} s at the limits' fastest");
+            }
+            ArmOutput::Refused(reason) => {
+                log::warn!(target: logger, "{} refused: {reason}", self.full_name(cause));
+            }
+            ArmOutput::LetGo { released, reason } => {
+                match reason {
+                    LetGo::Refused(why) => {
+                        log::warn!(target: logger, "{} refused: {why}", self.full_name(cause));
                     }
-                    log::info!(target: logger, "hand {} at {:.3} s", if closed { "closed" } else { "opened" }, at.as_secs_f64());
+                    LetGo::Superseded { .. } => log::warn!(target: logger, "{reason}"),
                 }
-                ArmOutput::Accepted { needs } => {
-                    let topic = self.full_name(cause);
-                    log::info!(target: logger, "moving to {topic}, {needs:.3} s at the limits' fastest");
-                }
-                ArmOutput::Refused(reason) => {
-                    log::warn!(target: logger, "{} refused: {reason}", self.full_name(cause));
-                }
-                ArmOutput::LetGo { released, reason } => {
-                    match reason {
-                        LetGo::Refused(why) => {
-                            log::warn!(target: logger, "{} refused: {why}", self.full_name(cause));
-                        }
-                        LetGo::Superseded { .. } => log::warn!(target: logger, "{reason}"),
-                    }
-                    self.verdicts.not_attempted(released, &reason);
-                }
+                self.verdicts.tell(&CatchVerdict::not_attempted(released, reason));
             }
         }
     }

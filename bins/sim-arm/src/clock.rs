@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::Result;
 use rosless_arm::{ArmClock, ClockNews, InitTime};
+use rosless_cli::Result;
 use rosless_graph::{Client, EventLoop, Node, graph::Role, monotonic};
 use rosless_wire::robot3_18c1054::srv::{GetInitTime, GetInitTimeRequest, GetInitTimeResponse};
 

@@ -1,14 +1,19 @@
 //! `sim-arm evaluate`: throws in simulated time, as a table, as JSON and as a picture.
 
-use std::{fmt::Write as _, fs::File, io::Write as _, path::PathBuf, time::Instant};
+use std::{
+    fmt::Write as _,
+    fs::File,
+    io::{self, Write as _},
+    path::PathBuf,
+    time::Instant,
+};
 
-use anyhow::{Context as _, Result};
 use rosless_arm::{
     Limits,
     evaluate::{Report, Setup, Tally, evaluate},
     planner::Search,
 };
-use rosless_graph::console::answer;
+use rosless_cli::{Failure, Result, output};
 use serde_json::{Value, json};
 
 use crate::{EvaluateArgs, plot};
@@ -22,9 +27,10 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
     let search = if args.exhaustive { Search::Exhaustive } else { Search::Online };
 
     // Before the work, so that a wrong path does not cost minutes.
-    let open =
-        |path: &PathBuf| File::create(path).with_context(|| format!("cannot write {}", path.display()));
-    let plot = args.plot.as_ref().map(|path| Ok::<_, anyhow::Error>((path, open(path)?))).transpose()?;
+    let failed =
+        |path: &PathBuf, error: io::Error| Failure::new(format!("cannot write {}: {error}", path.display()));
+    let open = |path| Ok::<_, Failure>((path, File::create(path).map_err(|error| failed(path, error))?));
+    let plot = args.plot.as_ref().map(open).transpose()?;
     let mut records = Vec::new();
     let started = Instant::now();
     let report = evaluate(&setup, args.throws, args.seed, search, |record| {
@@ -35,9 +41,12 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
     let seconds = started.elapsed().as_secs_f64();
     if let Some((path, mut file)) = plot {
         let written = file.write_all(plot::svg(&setup, &records).as_bytes());
-        written.with_context(|| format!("cannot write {}", path.display()))?;
+        written.map_err(|error| failed(path, error))?;
     }
-    answer(&if args.json { format!("{}\n", as_json(&report, args)) } else { table(&report, args, seconds) })?;
+    match output::is_json() {
+        true => output::json_line(&as_json(&report, args)),
+        false => output::text(format_args!("{}", table(&report, args, seconds))),
+    }
     Ok(())
 }
 

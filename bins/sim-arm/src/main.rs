@@ -15,17 +15,26 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use rosless_arm::{Control, Strategy};
-use rosless_graph::{Context, config, console::answer};
+use rosless_cli::{CommandLine, Shared, args::within, output};
+use rosless_graph::{Context, config::Settings};
 
 /// A simulated six-axis arm that catches balls thrown by `shooter`.
 ///
 /// `sim-arm run` is the arm: the ROS nodes arm_controller, ball_initial_to_arm_target and visualizer.
 /// `sim-arm evaluate` throws many balls in simulated time, without a network, and counts.
 #[derive(Parser, Debug)]
-#[command(name = "sim-arm", version, after_help = EXAMPLES)]
+#[command(name = "sim-arm", version, before_long_help = EXAMPLES, after_help = rosless_cli::EXIT_CODES)]
 struct Cli {
+    #[command(flatten)]
+    shared: Shared,
     #[command(subcommand)]
     command: Command,
+}
+
+impl CommandLine for Cli {
+    fn shared(&self) -> &Shared {
+        &self.shared
+    }
 }
 
 const EXAMPLES: &str = "\
@@ -39,8 +48,7 @@ Examples:
 
 Then, in another terminal: shooter run & shooter aim 0 -1 0 0.9; shooter fire 4.0
 
-RViz or Foxglove: add a RobotModel on /robot_description, fixed frame `world`.
-ROS arguments (--ros-args …) and variables (ROS_DOMAIN_ID, …) work as everywhere.";
+RViz or Foxglove: add a RobotModel on /robot_description, fixed frame `world`.";
 
 #[derive(Subcommand, Debug)]
 enum Command {
@@ -140,13 +148,13 @@ struct EvaluateArgs {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Time from a release until the arm knows of it, ms
-    #[arg(long, default_value_t = 0.0, value_parser = |text: &str| number(text, 0.0, 60_000.0))]
+    #[arg(long, default_value_t = 0.0, value_parser = |text: &str| within(text, 0.0, 60_000.0))]
     latency: f64,
     /// Greatest joint speed, rad/s
-    #[arg(long, default_value_t = 10.0, value_parser = |text: &str| number(text, 0.01, 1000.0))]
+    #[arg(long, default_value_t = 10.0, value_parser = |text: &str| within(text, 0.01, 1000.0))]
     max_velocity: f64,
     /// Greatest joint acceleration, rad/s²
-    #[arg(long, default_value_t = 100.0, value_parser = |text: &str| number(text, 0.01, 1e5))]
+    #[arg(long, default_value_t = 100.0, value_parser = |text: &str| within(text, 0.01, 1e5))]
     max_acceleration: f64,
     /// Look far more thoroughly for catches that the planner might overlook (about 0.2 s per throw)
     #[arg(long)]
@@ -154,33 +162,15 @@ struct EvaluateArgs {
     /// Draw the throws into an SVG file
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Print the result as one JSON document
-    #[arg(long)]
-    json: bool,
-}
-
-fn number(text: &str, from: f64, to: f64) -> Result<f64, String> {
-    match text.parse() {
-        Ok(value) if (from..=to).contains(&value) => Ok(value),
-        _ => Err(format!("must be a number from {from} to {to}")),
-    }
 }
 
 fn main() -> ExitCode {
-    let (settings, args) = config::settings_or_exit();
-    let cli = Cli::parse_from(args);
-    let result = match &cli.command {
-        Command::Run(args) => {
-            Context::new(settings).map_err(Into::into).and_then(|context| run::run(&context, args))
+    rosless_cli::main(|cli: Cli, settings: Settings| {
+        match &cli.command {
+            Command::Run(args) => run::run(&Context::new(settings)?, args)?,
+            Command::Evaluate(args) => evaluate::run(args)?,
+            Command::Urdf => output::raw(&rosless_arm::model::urdf()),
         }
-        Command::Evaluate(args) => evaluate::run(args),
-        Command::Urdf => answer(&rosless_arm::model::urdf()).map(drop).map_err(Into::into),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+        Ok(())
+    })
 }

@@ -1,6 +1,6 @@
 //! Puts the chosen nodes on one event loop.
 
-use anyhow::Result;
+use rosless_cli::{Failure, Result};
 use rosless_graph::{Context, EventLoop};
 use rosless_wire::std_msgs::msg::Float32MultiArray;
 
@@ -32,7 +32,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<()> {
         arm.as_ref().map(|a| a.node()),
     ];
     let Some(node) = nodes.into_iter().flatten().next() else {
-        anyhow::bail!("--nodes is empty: nothing to run");
+        return Err(Failure::usage("--nodes is empty: nothing to run"));
     };
     let clock = SharedClock::new(&event_loop, node)?;
     let mut app = App { clock, arm, target, visualizer };

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
-use rosless_arm::{Ball, Planner, Strategy};
+use rosless_arm::{Ball, CatchVerdict, Planner, Strategy};
+use rosless_cli::{Failure, Result};
 use rosless_graph::{Context, EventLoop, Node, Publisher, Qos, monotonic};
 use rosless_wire::std_msgs::msg::{Float32, Float32MultiArray};
 
@@ -60,7 +60,7 @@ impl TargetNode {
     ) -> Result<Self> {
         let node = context.node("ball_initial_to_arm_target")?;
         settings::declare_planner(&node, behaviour)?;
-        let config = settings::planner(&node)?;
+        let config = settings::planner(&node).map_err(Failure::usage)?;
         event_loop.on_parameter_change(&node, |app, _| {
             if let Some(target) = &mut app.target {
                 match settings::planner(&target.node) {
@@ -125,7 +125,7 @@ impl TargetNode {
             Err(reason) => {
                 log::warn!(target: self.node.logger(), "throw let go: {reason}");
                 let released = Ball::from_array(ball).ok().map(|ball| ball.released);
-                self.verdicts.not_attempted(released, &reason);
+                self.verdicts.tell(&CatchVerdict::not_attempted(released, reason));
             }
         }
     }

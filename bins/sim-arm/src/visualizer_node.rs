@@ -2,8 +2,8 @@
 
 use std::{fmt::Display, time::Duration};
 
-use anyhow::Result;
-use rosless_arm::{ClockNews, HandState, JOINT_NAMES, Judged, Malformed, Scene, model};
+use rosless_arm::{CatchVerdict, ClockNews, HandState, JOINT_NAMES, Judged, Malformed, Scene, model};
+use rosless_cli::{Failure, Result};
 use rosless_graph::{Client, Context, EventLoop, Gid, Node, Publisher, Qos, SampleInfo, console, monotonic};
 use rosless_wire::{
     builtin_interfaces::msg::Time,
@@ -99,7 +99,7 @@ impl VisualizerNode {
             },
         );
         settings::declare_visualizer(&node, with_tf)?;
-        let (period, publish_tf) = settings::visualizer(&node)?;
+        let (period, publish_tf) = settings::visualizer(&node).map_err(Failure::usage)?;
         event_loop.on_parameter_change(&node, |app, _| {
             if let Some(visualizer) = &mut app.visualizer {
                 match settings::visualizer(&visualizer.node) {
@@ -187,7 +187,7 @@ impl VisualizerNode {
 
     fn tell(&mut self, judged: &Judged) {
         print_verdict(judged);
-        self.verdicts.judged(judged);
+        self.verdicts.tell(&CatchVerdict::judged(judged));
         match judged.verdict.miss {
             None => log::info!(target: self.node.logger(), "ball catch : success"),
             Some(reason) => log::info!(target: self.node.logger(), "ball catch : miss, {reason}"),
@@ -197,7 +197,7 @@ impl VisualizerNode {
     fn give_up(&mut self, at: f64, reason: &dyn Display) {
         log::warn!(target: self.node.logger(), "no verdict: {reason}");
         if let Some(ball) = self.scene.unjudged(at) {
-            self.verdicts.unknown(ball.released, reason);
+            self.verdicts.tell(&CatchVerdict::unknown(ball.released, reason));
         }
     }
 

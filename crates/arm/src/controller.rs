@@ -4,6 +4,8 @@ use std::{collections::VecDeque, time::Duration};
 
 use nalgebra::{Matrix3, Vector3};
 
+use rosless_engine::{Engine, Now};
+
 use crate::{
     Ball, Gains, HandState, Joints, LimitViolation, Malformed, Move, Robot, Unreachable,
     flights::Flights,
@@ -448,6 +450,27 @@ impl ArmController {
     fn open(&mut self, at: Duration) {
         self.opens = None;
         self.outputs.push_back(ArmOutput::Hand { closed: false, at });
+    }
+}
+
+impl Engine for ArmController {
+    type Input<'a> = ArmInput<'a>;
+    type Output = ArmOutput;
+
+    fn handle(&mut self, input: ArmInput<'_>, now: Now) {
+        self.handle(input, now.mono);
+    }
+
+    fn wake(&mut self, now: Now) {
+        self.advance(now.mono);
+    }
+
+    fn poll_output(&mut self) -> Option<ArmOutput> {
+        self.poll_output()
+    }
+
+    fn next_deadline(&self) -> Option<Duration> {
+        self.next_deadline()
     }
 }
 

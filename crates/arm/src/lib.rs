@@ -12,6 +12,7 @@
 //! | [`judge`] | was it caught |
 //! | [`Planner`] | where and when to catch it |
 //! | [`Shooter`], [`ArmController`], [`Scene`] | the state machines behind the nodes |
+//! | [`verdict`] | what the arm tells of a throw, and which one is mine |
 //! | [`ArmClock`] | what time is it for the arm |
 //! | [`model`] | the scene's URDF and transforms |
 //! | [`evaluate`] | all of it in simulated time, over many throws |
@@ -34,6 +35,7 @@ mod profile;
 mod random;
 pub mod scene;
 pub mod shooter;
+pub mod verdict;
 
 pub use ballistics::{Ball, GRAVITY, Launcher};
 pub use clock::{ArmClock, ClockNews, InitTime};
@@ -50,3 +52,4 @@ pub use profile::Move;
 pub use random::Seeded;
 pub use scene::{JOINT_NAMES, Judged, Scene};
 pub use shooter::{Shooter, ThrowRefused};
+pub use verdict::{CatchVerdict, ThrowWatch};

@@ -242,7 +242,7 @@ mod tests {
         let judged = scene.judge(1.1, &hand).unwrap();
         assert!(judged.verdict.caught() && judged.ball == first, "{judged:?}");
         assert_ne!(at(&scene, 1.2), at(&scene, 1.3), "the later one flies on");
-        assert_eq!(scene.judge(1.15, &hand).unwrap().ball.released, later.to_array()[0].into());
+        assert_eq!(scene.judge(1.15, &hand).unwrap().ball.released, f64::from(later.to_array()[0]));
         assert_eq!(scene.judge(1.2, &hand), None, "every ball is judged once");
     }
 

@@ -1,5 +1,7 @@
 //! Throws against the arm in simulated time: who catches what, when the hand closes, what is refused.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test prints for people")]
+
 use std::time::Duration;
 
 use nalgebra::Vector3;

@@ -1,5 +1,7 @@
 //! The arm's geometry against reference values, against itself, and against the edges of its workspace.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test prints for people")]
+
 use std::f64::consts::{FRAC_PI_2, PI};
 
 use nalgebra::{Isometry3, Matrix3, Rotation3, UnitQuaternion, Vector3};

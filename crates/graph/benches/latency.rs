@@ -3,6 +3,8 @@
 //! `cargo bench -p rosless-graph`; `cargo bench -p rosless-graph -- --idle` for the idle node only.
 //! The ratios matter; the times are those of the machine.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints for people")]
+
 use std::{
     process::{Command, Stdio},
     thread,

@@ -15,7 +15,7 @@ use rustdds::{
     DiscoveryLimits, DomainParticipant, DomainParticipantBuilder, DomainParticipantStatusEvent as Event,
     DomainParticipantStatusListener, EndpointDescription, LostReason, QosPolicies, RTPSEntity, StatusEvented,
 };
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook_mio::v1_0::Signals;
 
 use crate::{
@@ -37,8 +37,9 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct ContextOptions {
     pub settings: Settings,
-    /// The process is ours: SIGINT and SIGTERM stop the event loop, a second signal ends the process at once, and so does
-    /// a panic in any thread, with code [`CRASHED`](crate::CRASHED). Without it only a panic in a thread of RustDDS does.
+    /// The process is ours: SIGINT, SIGTERM and SIGHUP stop the event loop, a second signal ends the process at once, and
+    /// so does a panic in any thread, with code [`CRASHED`](crate::CRASHED). Without it only a panic in a thread of RustDDS
+    /// does.
     pub handle_signals: bool,
     /// Give every node the services for parameters and type descriptions. Short-lived tools do without.
     pub node_services: bool,
@@ -642,13 +643,13 @@ fn join(settings: &Settings, peers: &StaticPeers) -> Result<Participant> {
 
 fn take_over_signals() -> Result<Signals> {
     let forced = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
         // Registered before the flag is set by the first signal: so only the second one ends the process.
         signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, forced.clone())
             .and_then(|_| signal_hook::flag::register(signal, forced.clone()))
             .map_err(Error::io("cannot handle signals"))?;
     }
-    Signals::new([SIGINT, SIGTERM]).map_err(Error::io("cannot handle signals"))
+    Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Error::io("cannot handle signals"))
 }
 
 /// Every subscription, server and client costs two descriptors: 1024 would end at some 70 nodes.

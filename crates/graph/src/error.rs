@@ -42,13 +42,4 @@ impl Error {
     pub(crate) fn io(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { what, source }
     }
-
-    /// The process exit code this error deserves: 2 for what the user typed, 1 for the rest.
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            Self::Usage(_) => 2,
-            Self::Interrupted => 130,
-            _ => 1,
-        }
-    }
 }

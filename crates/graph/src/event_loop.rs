@@ -2,16 +2,17 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     io,
     ops::Deref,
     os::fd::{AsFd, AsRawFd},
     rc::{Rc, Weak},
     sync::OnceLock,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use mio::{Events, Interest, Poll, Registry, Token, event, unix::SourceFd};
+use rosless_engine::{Engine, Now};
 use rustdds::StatusEvented;
 
 use crate::{
@@ -22,6 +23,11 @@ use crate::{
 pub fn monotonic() -> Duration {
     static START: OnceLock<Instant> = OnceLock::new();
     START.get_or_init(Instant::now).elapsed()
+}
+
+/// The present on both clocks.
+pub fn now() -> Now {
+    Now { mono: monotonic(), wall: SystemTime::now().into() }
 }
 
 /// Something that becomes ready. Callbacks run with the application's state.
@@ -60,6 +66,8 @@ pub(crate) struct Core<S> {
     unfinished: RefCell<BTreeSet<usize>>,
     next_id: Cell<usize>,
     timers: RefCell<BTreeMap<(Duration, usize), TimerEntry<S>>>,
+    /// When each timer is due, by its id: every service reply cancels one.
+    due: RefCell<HashMap<usize, Duration>>,
     engines: RefCell<Vec<Rc<EngineDeadline<S>>>>,
     after_batch: RefCell<Vec<Callback<S>>>,
     on_graph_change: RefCell<Vec<GraphCallback<S>>>,
@@ -158,6 +166,7 @@ impl<S: 'static> EventLoop<S> {
             unfinished: RefCell::default(),
             next_id: Cell::new(FIRST_SOURCE),
             timers: RefCell::default(),
+            due: RefCell::default(),
             engines: RefCell::default(),
             after_batch: RefCell::default(),
             on_graph_change: RefCell::default(),
@@ -175,8 +184,8 @@ impl<S: 'static> EventLoop<S> {
         self.handle.clone()
     }
 
-    /// Runs until SIGINT, SIGTERM or [`Handle::stop`]. A supervisor that speaks systemd's protocol is told when the
-    /// process is ready, and as long as it turns.
+    /// Runs until SIGINT, SIGTERM, SIGHUP or [`Handle::stop`]. A supervisor that speaks systemd's protocol is told when
+    /// the process is ready, and as long as it turns.
     pub fn run(&self, app: &mut S) -> Result<()> {
         let dds = self.core.context.0.dds.dds.liveness();
         if let Some((thread, fault)) = crash::fault_for_test() {
@@ -254,7 +263,10 @@ impl<S> Timer<S> {
     /// It will not fire again.
     pub fn cancel(self) {
         if let Some(core) = self.handle.core.upgrade() {
-            core.timers.borrow_mut().retain(|(_, id), _| *id != self.id);
+            let due = core.due.borrow_mut().remove(&self.id);
+            let entry = due.and_then(|due| core.timers.borrow_mut().remove(&(due, self.id)));
+            // Whatever the callback owns may cancel timers of its own.
+            drop(entry);
         }
     }
 }
@@ -284,6 +296,7 @@ impl<S: 'static> Handle<S> {
     fn add_timer(&self, due: Duration, period: Option<Duration>, callback: Callback<S>) -> Timer<S> {
         let id = self.core.upgrade().map_or(0, |core| {
             let id = core.new_id();
+            core.due.borrow_mut().insert(id, due);
             core.timers.borrow_mut().insert((due, id), TimerEntry { period, callback });
             id
         });
@@ -301,6 +314,36 @@ impl<S: 'static> Handle<S> {
                 EngineDeadline { next: RefCell::new(Box::new(next)), fire: RefCell::new(Box::new(fire)) };
             core.engines.borrow_mut().push(Rc::new(engine));
         }
+    }
+
+    /// Runs an engine: wakes it at its deadline, and after every batch of events hands all that it wants done to `act`, one
+    /// by one. This is the one place where it is drained: callbacks only tell it what happened.
+    ///
+    /// `engine` calls what it is given with the engine, wherever that is, if it is there.
+    pub fn drive<E: Engine + 'static>(
+        &self,
+        engine: impl Fn(&mut S, &mut dyn FnMut(&mut E)) + Clone + 'static,
+        mut act: impl FnMut(&mut S, E::Output) + 'static,
+    ) {
+        let (asked, woken) = (engine.clone(), engine.clone());
+        self.engine_deadline(
+            move |app| {
+                let mut deadline = None;
+                asked(app, &mut |engine| deadline = engine.next_deadline());
+                deadline
+            },
+            move |app, _| woken(app, &mut |engine| engine.wake(now())),
+        );
+        self.after_batch(move |app| {
+            loop {
+                let mut output = None;
+                engine(app, &mut |engine| output = engine.poll_output());
+                match output {
+                    Some(output) => act(app, output),
+                    None => return,
+                }
+            }
+        });
     }
 
     /// Calls back after every batch of events, before the loop waits again: the place to drain engines' outputs.
@@ -575,7 +618,10 @@ impl<S: 'static> Core<S> {
             if let Some(period) = entry.period {
                 let next = key.0 + period;
                 let next = if next > now { next } else { now + period };
+                self.due.borrow_mut().insert(key.1, next);
                 self.timers.borrow_mut().insert((next, key.1), entry);
+            } else {
+                self.due.borrow_mut().remove(&key.1);
             }
             (callback.borrow_mut())(app);
         }

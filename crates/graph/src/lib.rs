@@ -30,7 +30,7 @@
 //!     event_loop.serve::<srv::AddTwoInts>(&node, "add", |_, request, responder| {
 //!         responder.reply(&srv::AddTwoIntsResponse { sum: request.a + request.b });
 //!     })?;
-//!     event_loop.run(&mut app) // until SIGINT, SIGTERM or Handle::stop
+//!     event_loop.run(&mut app) // until SIGINT, SIGTERM, SIGHUP or Handle::stop
 //! }
 //! ```
 //!
@@ -42,31 +42,31 @@
 //! | call | [`Handle::client`], then [`Client::call`] with a timeout; undecoded for tools: [`Handle::raw_client`] |
 //! | tell of calls (`ros2 service echo`) | [`Server::configure_introspection`], [`Client::configure_introspection`] |
 //! | timers | [`Handle::timer`], [`Handle::once`] |
-//! | drive an engine | [`Handle::engine_deadline`] on the [`monotonic`] clock, outputs drained in [`Handle::after_batch`] |
+//! | drive an engine | [`Handle::drive`] |
 //! | who is there | [`Context::graph`], [`Handle::on_graph_change`], [`Publisher::matched`], [`Client::is_ready`] |
 //! | a command that does one thing | [`EventLoop::run_until`] with a condition and a timeout |
 //! | register from inside a callback | clone the loop's [`Handle`] into it |
 //! | read stdin or a socket | [`Handle::watch`] |
 //!
-//! Engines (sans-IO state machines) are plain fields of the application's state:
+//! Engines (sans-IO state machines, [`rosless_engine`]) are plain fields of the application's state:
 //!
 //! ```no_run
 //! # use std::time::Duration;
-//! # use rosless_graph::{EventLoop, monotonic};
-//! # struct Engine;
-//! # impl Engine {
-//! #     fn next_deadline(&self) -> Option<Duration> { None }
-//! #     fn handle_timeout(&mut self, now: Duration) {}
+//! # use rosless_engine::{Engine, Now};
+//! # use rosless_graph::EventLoop;
+//! # struct Brain;
+//! # impl Engine for Brain {
+//! #     type Input<'a> = ();
+//! #     type Output = String;
+//! #     fn handle(&mut self, (): (), _: Now) {}
+//! #     fn wake(&mut self, _: Now) {}
 //! #     fn poll_output(&mut self) -> Option<String> { None }
+//! #     fn next_deadline(&self) -> Option<Duration> { None }
 //! # }
-//! # struct App { engine: Engine }
+//! # struct App { brain: Brain }
 //! # fn wire(event_loop: &EventLoop<App>) {
-//! event_loop.engine_deadline(|app| app.engine.next_deadline(), |app, now| app.engine.handle_timeout(now));
-//! event_loop.after_batch(|app| {
-//!     while let Some(output) = app.engine.poll_output() {
-//!         log::info!("{output}");
-//!     }
-//! });
+//! // Callbacks say `app.brain.handle(input, now())`; the loop wakes and drains it.
+//! event_loop.drive(|app, with: &mut dyn FnMut(&mut Brain)| with(&mut app.brain), |_, output| log::info!("{output}"));
 //! # }
 //! ```
 //!
@@ -106,7 +106,7 @@ pub use context::{Completeness, Context, ContextOptions, IncompatibleQos};
 pub use counters::Counters;
 pub use crash::CRASHED;
 pub use error::{Error, Result};
-pub use event_loop::{EventLoop, Handle, Timer, monotonic};
+pub use event_loop::{EventLoop, Handle, Timer, monotonic, now};
 pub use gid::{Gid, GidPrefix, Vendor};
 pub use graph::Graph;
 pub use introspection::Introspection;

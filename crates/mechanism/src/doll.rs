@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     Time,
     params::{Params, secs},
@@ -10,7 +12,7 @@ use crate::{
 };
 
 /// One valid sample of `/hina_state`; the tilt in degrees in the document's sense.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sensors {
     pub up: bool,
     pub down: bool,
@@ -33,7 +35,8 @@ impl Sensors {
 }
 
 /// Where the lift is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Lift {
     Up,
     Down,
@@ -42,14 +45,15 @@ pub enum Lift {
 }
 
 /// The guide servos.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Guide {
     Out,
     In,
 }
 
 /// All outputs of the doll mechanism.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Command {
     pub tilt: f64,
     pub lift: Lift,

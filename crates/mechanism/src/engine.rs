@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use rosless_engine::Now;
+
 use crate::{
     GoalId, Time,
     doll::{self, Doll},
@@ -228,6 +230,8 @@ pub struct Engine {
     message_at: Option<Time>,
     messages: u64,
     outputs: VecDeque<Output>,
+    /// When something last happened: conditions of steps are looked at from there.
+    seen: Time,
 }
 
 impl Engine {
@@ -241,6 +245,7 @@ impl Engine {
             message_at: None,
             messages: 0,
             outputs: VecDeque::new(),
+            seen: Time::ZERO,
         }
     }
 
@@ -264,6 +269,7 @@ impl Engine {
     }
 
     pub fn handle(&mut self, input: Input, now: Time) {
+        self.seen = now;
         match input {
             Input::MechaState { pedestal, doll, lantern } => self.mecha_state(pedestal, doll, lantern, now),
             Input::Goal { which, id, command } => self.goal(which, id, command, now),
@@ -440,6 +446,27 @@ impl Engine {
     /// The last doll outputs and sensor values.
     pub fn doll(&self) -> (Option<&doll::Command>, Option<&doll::Sensors>) {
         (self.doll.sequencer.command(), self.doll.sequencer.sensors())
+    }
+}
+
+impl rosless_engine::Engine for Engine {
+    type Input<'a> = Input;
+    type Output = Output;
+
+    fn handle(&mut self, input: Input, now: Now) {
+        self.handle(input, now.mono);
+    }
+
+    fn wake(&mut self, now: Now) {
+        self.handle(Input::Tick, now.mono);
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.poll_output()
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.next_deadline(self.seen)
     }
 }
 

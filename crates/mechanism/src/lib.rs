@@ -11,23 +11,30 @@
 //! | [`params`] | every angle, wait, tolerance and timeout |
 //! | [`profile`] | how all that lies in the messages of the two hardware generations |
 //! | [`messages`] | the ROS messages of the two generations |
+//! | [`status`] | what a controller tells of itself, as a type that both sides share |
+//! | [`following`] | how a command follows the phase it asked for to its end |
+//! | [`single`] | which outputs move one actuator and keep the others where they are |
 //! | [`model`] | a simulated mechanism with manual switches, an automatic scene and faults |
 
 #![forbid(unsafe_code)]
 
 pub mod doll;
 pub mod engine;
+pub mod following;
 pub mod messages;
 pub mod model;
 pub mod params;
 pub mod pedestal;
 pub mod profile;
 pub mod sequence;
+pub mod single;
+pub mod status;
 
 pub use engine::{Engine, Input, Output};
 pub use params::Params;
 pub use profile::Profile;
 pub use sequence::Outcome;
+pub use status::Status;
 
 /// Monotonic time since an arbitrary start.
 pub type Time = std::time::Duration;

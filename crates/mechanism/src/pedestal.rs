@@ -8,6 +8,8 @@
 
 use std::{fmt::Write, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     Time,
     params::{Params, secs},
@@ -18,7 +20,7 @@ use crate::{
 pub type Cylinders = [bool; 4];
 
 /// One valid sample of `/daiza_state`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sensors {
     pub pedestal: bool,
     pub cylinders: Cylinders,

@@ -11,6 +11,8 @@
 
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     doll::{self, Guide, Lift},
     params::Params,
@@ -43,7 +45,8 @@ pub enum BadSample {
 }
 
 /// Which generation of hardware (or simulation) is at the other end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Profile {
     /// The document's messages: package `mecha_control`, degrees, 1 = extended.
     #[default]

@@ -5,6 +5,8 @@
 
 use std::{collections::VecDeque, fmt::Debug, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     GoalId, Time,
     params::{Params, secs},
@@ -153,7 +155,8 @@ pub enum Origin {
 }
 
 /// How a sequence ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Every step's condition was met.
     Done,
@@ -183,6 +186,11 @@ impl Outcome {
             Self::Refused | Self::SensorsLost => 3,
             Self::TimedOut => 4,
         }
+    }
+
+    /// Whether it ended against everybody's wish.
+    pub fn is_failure(self) -> bool {
+        !matches!(self, Self::Done | Self::Stopped | Self::Canceled | Self::Preempted)
     }
 
     /// One word for people and logs.

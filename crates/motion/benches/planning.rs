@@ -2,6 +2,8 @@
 //!
 //! `cargo bench -p rosless-motion`
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints for people")]
+
 use std::{
     hint::black_box,
     time::{Duration, Instant},

@@ -2,6 +2,8 @@
 
 use std::{collections::VecDeque, time::Duration};
 
+use rosless_engine::{Engine, Now};
+
 use crate::{
     handshake::{CommandInterfaces, ExecutionState, Hardware, RobotEvent, StateInterfaces},
     primitive::{Checked, Command, Frames, RawPrimitive, Refusal, check},
@@ -658,5 +660,27 @@ impl<H: Hardware> QueueController<H> {
             self.reported_depth = self.queue.len();
             self.outputs.push_back(Output::QueueDepth(self.reported_depth));
         }
+    }
+}
+
+/// Primitives come in; goals, which are answered at once, have methods of their own.
+impl<H: Hardware> Engine for QueueController<H> {
+    type Input<'a> = &'a RawPrimitive;
+    type Output = Output;
+
+    fn handle(&mut self, input: &RawPrimitive, now: Now) {
+        self.reference(input, now.mono);
+    }
+
+    fn wake(&mut self, now: Now) {
+        self.update(now.mono);
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.poll_output()
+    }
+
+    fn next_deadline(&self) -> Option<Duration> {
+        self.next_deadline()
     }
 }

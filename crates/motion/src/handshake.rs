@@ -8,6 +8,8 @@ use std::time::Duration;
 use nalgebra::{Isometry3, Quaternion, Translation3, UnitQuaternion};
 use rosless_arm::Joints;
 
+use serde::{Deserialize, Serialize};
+
 use crate::primitive::{Command, Motion, Primitive, Timing, code};
 
 /// Names of the command values, in order, without the `motion_primitive/` before them.
@@ -159,7 +161,8 @@ fn command_of(values: &[f64; 25]) -> Result<Command, &'static str> {
 }
 
 /// What the robot does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
 pub enum ExecutionState {
     Idle,
     Executing,

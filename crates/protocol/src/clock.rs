@@ -7,10 +7,9 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use crate::{
-    message::Command,
-    time::{Now, Wall},
-};
+use rosless_engine::{Now, Wall};
+
+use crate::message::Command;
 
 /// Quartz clocks part at some ten parts per million; older knowledge is widened by this much per elapsed time.
 const DRIFT_PPM: u128 = 100;

@@ -4,13 +4,14 @@
 //! [`Output::Transition`] must be answered by one [`Input::Finished`]; until then further commands wait their turn, so a
 //! slow activation neither loses a STOP nor is started twice.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
+
+use rosless_engine::{Engine, Now};
 
 use crate::{
     dialect::Dialect,
     message::{Command, Control, Kind, State},
     name::SystemId,
-    time::Now,
 };
 
 /// START and STOP alternate in the queue, so this many waiting commands already mean that somebody is toggling wildly.
@@ -60,20 +61,6 @@ impl Controlled {
             waiting: VecDeque::new(),
             outputs: VecDeque::new(),
         }
-    }
-
-    /// Takes one input.
-    pub fn handle(&mut self, input: Input, now: Now) {
-        match input {
-            Input::Control(dialect, message) => self.receive(dialect, message),
-            Input::State(state) => self.state = state,
-            Input::Finished { succeeded } => self.finished(succeeded, now),
-        }
-    }
-
-    /// The next thing to do, until there is none.
-    pub fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
     }
 
     fn receive(&mut self, dialect: Dialect, message: Control) {
@@ -140,14 +127,37 @@ impl Controlled {
     }
 }
 
+impl Engine for Controlled {
+    type Input<'a> = Input;
+    type Output = Output;
+
+    fn handle(&mut self, input: Input, now: Now) {
+        match input {
+            Input::Control(dialect, message) => self.receive(dialect, message),
+            Input::State(state) => self.state = state,
+            Input::Finished { succeeded } => self.finished(succeeded, now),
+        }
+    }
+
+    fn wake(&mut self, _: Now) {}
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// Transitions take the time they take; nothing here waits.
+    fn next_deadline(&self) -> Option<Duration> {
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
 
     use proptest::prelude::*;
 
     use super::*;
-    use crate::time::Wall;
+    use rosless_engine::Wall;
 
     const LATER: Now = Now { mono: Duration::from_secs(1), wall: Wall(77) };
 

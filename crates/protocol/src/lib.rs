@@ -14,6 +14,6 @@ pub mod dialect;
 pub mod message;
 pub mod name;
 pub mod node;
-pub mod time;
 
 pub use dialect::Dialect;
+pub use rosless_engine::{Now, Wall};

@@ -1,6 +1,6 @@
 //! What is said on the wire, without a dialect: the three packages' messages carry exactly these fields in this order.
 
-use crate::time::Wall;
+use rosless_engine::Wall;
 
 /// What a control message asks or answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

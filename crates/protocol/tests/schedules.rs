@@ -4,13 +4,13 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use proptest::prelude::*;
+use rosless_engine::{Engine as _, Now, Wall};
 use rosless_protocol::{
     Dialect,
     controlled::{self, Controlled},
     controller::{self, Controller, NoState, Outcome, Output, Participant, Report, Settings, Targets},
     message::{Announcement, Command, Control, State},
     name::SystemId,
-    time::{Now, Wall},
 };
 
 /// What the network and the systems do to us.

@@ -1,5 +1,7 @@
 //! Against what a real ROS 2 produced: type hashes and serialized messages.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test prints for people")]
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::{env, fs};

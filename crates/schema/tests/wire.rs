@@ -1,5 +1,7 @@
 //! Every Rust type of `rosless-wire` answers to its definition in `idl/`: name, hash, defaults, layout.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test prints for people")]
+
 mod common;
 
 use std::collections::BTreeSet;

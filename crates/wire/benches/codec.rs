@@ -1,5 +1,7 @@
 //! Time and allocations of encoding and decoding, beside the `cdr` crate, in one table:
 //! `cargo bench -p rosless-wire --bench codec`. Ratios above 1 mean that this crate is faster.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints for people")]
 #![forbid(unsafe_code)]
 
 use ::cdr::{CdrLe, Infinite};

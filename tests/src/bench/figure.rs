@@ -1,5 +1,7 @@
 //! One measured figure with what it is compared with, as a line of JSON.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints for people")]
+
 use serde::{Deserialize, Serialize};
 
 /// Lines of a benchmark's output that begin so are for the gatherer.

@@ -1,4 +1,6 @@
 //! Runs every benchmark of the workspace and gathers the figures: `cargo bench-all`.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints for people")]
 #![forbid(unsafe_code)]
 
 use std::{

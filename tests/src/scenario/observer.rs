@@ -121,7 +121,7 @@ impl Observer {
     pub fn wait_for_nodes(&self, roles: &[Role]) -> Duration {
         let missing = || -> Vec<&str> {
             let graph = self.context.graph();
-            let names = roles.iter().flat_map(|role| role.nodes()).copied();
+            let names = roles.iter().flat_map(|role| role.nodes()).map(String::as_str);
             names.filter(|name| !graph.has_node(name)).collect()
         };
         let began = Instant::now();

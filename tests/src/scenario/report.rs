@@ -1,5 +1,7 @@
 //! What a scenario measured. Times are shown and never asserted.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test prints for people")]
+
 use std::{fmt::Write as _, fs, path::Path, time::Duration};
 
 /// A table, printed when the scenario ends and kept in `target/scenarios/`.

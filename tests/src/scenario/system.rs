@@ -47,47 +47,49 @@ impl Role {
     /// Seconds that the IMU's clock is ahead.
     pub const IMU_CLOCK_OFFSET: f64 = 0.25;
 
-    /// The name of its executable.
-    pub fn program(self) -> &'static str {
-        match self {
-            Self::Controller => "mocap-controller",
-            Self::Mocap | Self::Imu => "mocap-system",
-            Self::Arm => "sim-arm",
+    /// Its line of the roster, which the demo tells the same story with.
+    fn member(self) -> &'static Member {
+        static ROSTER: OnceLock<Vec<Member>> = OnceLock::new();
+        let roster = ROSTER.get_or_init(|| {
+            let text = include_str!("../../../bins/rosless/roster.json");
+            serde_json::from_str(text).expect("the roster can be read")
+        });
+        let name = match self {
+            Self::Controller => "controller",
+            Self::Mocap => "mocap",
+            Self::Imu => "imu",
+            Self::Arm => "arm",
             Self::Shooter => "shooter",
-            Self::Motion => "primitive-queue",
-            Self::Mechanism => "mechanism-controller",
-            Self::StandIn => "dummy-mechanism",
-        }
+            Self::Motion => "motion",
+            Self::Mechanism => "mechanism",
+            Self::StandIn => "stand-in",
+        };
+        roster.iter().find(|member| member.name == name).expect("everybody is on the roster")
     }
 
-    fn arguments(self) -> &'static [&'static str] {
-        match self {
-            Self::Controller | Self::Shooter | Self::Motion => &["run"],
-            Self::Mocap => &["--kind", "dummy"],
-            Self::Imu => &["--kind", "imu", "--dialect", "mocap,device", "--clock-offset", "0.25"],
-            Self::Arm => &["run", "--strategy", "best"],
-            // The simulated pedestal arrives a while after the phase that waits for it, and a busy machine may keep
-            // sensor data waiting for longer than a real mechanism should.
-            Self::Mechanism => {
-                &["run", "--ros-args", "-p", "daiza.pedestal_wait:=8.0", "-p", "sensor_timeout:=5.0"]
-            }
-            Self::StandIn => &["run", "--auto"],
-        }
+    /// The name of its executable.
+    pub fn program(self) -> &'static str {
+        &self.member().run
+    }
+
+    fn arguments(self) -> impl Iterator<Item = &'static String> {
+        self.member().args.iter().chain(&self.member().story)
     }
 
     /// Its nodes, by full name.
-    pub fn nodes(self) -> &'static [&'static str] {
-        match self {
-            Self::Controller => &["/mocap_controller"],
-            Self::Mocap => &["/mocap4r2_dummy_driver_node"],
-            Self::Imu => &["/controlled_device_example"],
-            Self::Arm => &["/arm_controller", "/ball_initial_to_arm_target", "/visualizer"],
-            Self::Shooter => &["/shooter_controller_simple"],
-            Self::Motion => &["/motion_primitive_controller"],
-            Self::Mechanism => &["/sequence_controller"],
-            Self::StandIn => &["/dummy_mechanism"],
-        }
+    pub fn nodes(self) -> &'static [String] {
+        &self.member().nodes
     }
+}
+
+/// One line of `bins/rosless/roster.json`.
+#[derive(Debug, serde::Deserialize)]
+struct Member {
+    name: String,
+    run: String,
+    args: Vec<String>,
+    story: Vec<String>,
+    nodes: Vec<String>,
 }
 
 /// Where daemons run.

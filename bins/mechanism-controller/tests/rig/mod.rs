@@ -209,7 +209,9 @@ impl Rig {
     pub(crate) fn status(&mut self) -> serde_json::Value {
         let output = self.run(&["watch", "--once", "--json"]).ok();
         let line = output.lines().find(|line| line.starts_with('{')).expect("a line of JSON");
-        serde_json::from_str(line).expect("valid JSON")
+        let status = serde_json::from_str(line).expect("valid JSON");
+        rosless_tests::assert_documented("mechanism-controller watch", &status);
+        status
     }
 
     /// Asks for the state until `condition` holds.

@@ -231,7 +231,7 @@ impl Observer {
         targets: Targets,
     ) -> Report {
         self.seen.reports.clear();
-        controller.request(&mut self.seen, command, session, targets).unwrap();
+        controller.request(command, session, targets).unwrap();
         self.until("the request ends", |seen| !seen.reports.is_empty());
         self.seen.reports.remove(0)
     }

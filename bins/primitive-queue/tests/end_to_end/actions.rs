@@ -1,8 +1,8 @@
 //! Both actions: results, feedback, rejection, cancelling, aborting, and clients that die.
 
-use primitive_queue::messages::{to_control, to_industrial};
 use rosless_graph::action::{ActionClient, GoalId, GoalState, GoalUpdate};
 use rosless_motion::RawPrimitive;
+use rosless_motion::messages::{to_control, to_industrial};
 use rosless_tests::Daemon;
 use rosless_wire::{
     Action,

@@ -44,6 +44,7 @@ fn stop_and_reset_return_when_it_is_so() {
     let state = rig.cli(&["state", "--json"]);
     let status: serde_json::Value = serde_json::from_slice(&state.stdout).unwrap();
     assert_eq!((&status["state"], &status["depth"]), (&"STOPPED".into(), &0.into()));
+    rosless_tests::assert_documented("primitive-queue state", &status);
     let refused = rig.cli(&["send", &example("demo.yaml")]);
     assert_eq!(refused.status.code(), Some(1));
     assert!(text(&refused).contains("primitive 1 was refused: the robot is stopped"), "{}", text(&refused));
@@ -85,7 +86,7 @@ fn wrong_usage_and_wrong_files_are_told_before_anything_moves() {
         (vec!["fly"], "unrecognized subcommand"),
         (vec!["send", "/nowhere.yaml"], "/nowhere.yaml: No such file"),
         (vec!["plot", "/dev/null"], "/dev/null: "),
-        (vec!["state", "--timeout", "0"], "must be between"),
+        (vec!["state", "--timeout", "x"], "expected seconds from 0 to"),
         (vec!["send", path], "step 1, move 1 of the sequence: blend_radius of the last primitive"),
         (vec!["run", "--json"], "run has nothing to print as JSON"),
     ] {

@@ -1,6 +1,6 @@
 //! Commands from other vendors' DDS, as a ROS 2 node would send them.
 
-use primitive_queue::messages::to_industrial;
+use rosless_motion::messages::to_industrial;
 use rosless_motion::primitive::code;
 use rosless_tests::Vendor;
 use rosless_wire::{Message, cdr, industrial_robot_motion_interfaces::msg::MotionPrimitive};

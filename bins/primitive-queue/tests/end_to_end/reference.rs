@@ -1,8 +1,8 @@
 //! Commands on the topics: none lost, none twice, none wrong.
 
-use primitive_queue::messages::{to_control, to_industrial};
 use rosless_arm::Robot;
 use rosless_graph::Qos;
+use rosless_motion::messages::{to_control, to_industrial};
 use rosless_motion::{RawPrimitive, primitive::code};
 use rosless_wire::{Message, cdr, control_msgs, industrial_robot_motion_interfaces::msg::MotionPrimitive};
 

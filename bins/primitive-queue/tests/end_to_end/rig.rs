@@ -5,10 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use primitive_queue::{messages::to_industrial, report::QueueStatus};
 use rosless_arm::{Joints, Robot};
 use rosless_graph::{Context, ContextOptions, EventLoop, Handle, Node, Publisher, Qos};
-use rosless_motion::{RawPose, RawPrimitive, primitive::code};
+use rosless_motion::{QueueStatus, RawPose, RawPrimitive, messages::to_industrial, primitive::code};
 use rosless_tests::{Daemon, DomainLease};
 use rosless_wire::{
     industrial_robot_motion_interfaces::msg::MotionPrimitive,
@@ -59,7 +58,7 @@ impl Seen {
     }
 
     pub(crate) fn state_is(&self, name: &str) -> bool {
-        self.queue.as_ref().is_some_and(|queue| queue.state == name)
+        self.queue.as_ref().is_some_and(|queue| queue.state.name() == name)
     }
 
     pub(crate) fn depth(&self) -> usize {

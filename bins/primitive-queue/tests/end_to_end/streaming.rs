@@ -1,5 +1,7 @@
 //! A long stream of short moves through a small queue, blended all the way.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test prints for people")]
+
 use std::fmt::Write;
 
 use crate::rig::Rig;

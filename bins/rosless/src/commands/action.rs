@@ -18,7 +18,7 @@ use rosless_wire::{
 };
 use serde_json::json;
 
-use super::{joined, list, service::service_types};
+use super::{joined, list, names, service::service_types};
 use crate::{
     Environment,
     cli::seconds,
@@ -41,6 +41,7 @@ pub(crate) enum Command {
     },
     /// Print who serves and who uses an action
     Info {
+        #[arg(add = names::actions())]
         action_name: String,
         /// Show the types too
         #[arg(short = 't', long)]
@@ -50,7 +51,10 @@ pub(crate) enum Command {
         count: bool,
     },
     /// Print an action's type
-    Type { action_name: String },
+    Type {
+        #[arg(add = names::actions())]
+        action_name: String,
+    },
     /// List the actions of a type
     Find {
         action_type: String,
@@ -65,6 +69,7 @@ pub(crate) enum Command {
 
 #[derive(Args, Debug)]
 pub(crate) struct SendGoal {
+    #[arg(add = names::actions())]
     action_name: String,
     action_type: String,
     /// The goal as YAML, such as "{order: 5}"
@@ -137,6 +142,10 @@ fn info(environment: &Environment, graph: &Graph, action: &str, types: bool, cou
         return Err(unknown(graph, action));
     }
     if environment.json() {
+        let owners = |owners: &[(String, String)]| -> Vec<_> {
+            owners.iter().map(|(node, ty)| json!({"node": node, "type": ty})).collect()
+        };
+        let (clients, servers) = (owners(&clients), owners(&servers));
         output::json(&json!({"action": action, "clients": clients, "servers": servers}));
         return Ok(());
     }
@@ -260,7 +269,7 @@ impl SendGoal {
         match interrupted {
             Some(failure) => Err(failure),
             None if status == "SUCCEEDED" => Ok(()),
-            None => Err(Failure::new(format!("the goal did not succeed: {status}"))),
+            None => Err(Failure::new(format!("the goal did not succeed: {status}")).told_in_json()),
         }
     }
 }

@@ -3,25 +3,31 @@
 use std::{fs, io, path::PathBuf};
 
 use clap::{Args, CommandFactory as _};
-use clap_complete::Shell;
+use rosless_cli::completion;
 
 use crate::{
     cli::Cli,
     failure::{Failure, Result},
+    fleet,
     output::{self, out},
 };
 
-/// For example: `rosless completions bash > ~/.local/share/bash-completion/completions/rosless`
+/// Makes the Tab key work for every program of the project: `source <(rosless completions bash)`. Names of topics,
+/// nodes, services, actions and systems come from the running graph.
 #[derive(Args, Debug)]
 pub(crate) struct Completions {
-    shell: Shell,
+    /// bash, zsh, fish, elvish or powershell
+    shell: String,
 }
 
 impl Completions {
     pub(crate) fn run(&self) -> Result<()> {
-        let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::command(), "rosless", &mut script);
-        output::text(format_args!("{}", String::from_utf8_lossy(&script)));
+        let daemons = fleet::everything().into_iter().map(|program| program.run);
+        let mut programs: Vec<_> = daemons.chain(["rosless".to_owned()]).collect();
+        programs.sort();
+        programs.dedup();
+        let programs: Vec<_> = programs.iter().map(String::as_str).collect();
+        output::raw(&completion::script(&self.shell, &programs)?);
         Ok(())
     }
 }
@@ -39,7 +45,7 @@ impl Man {
         let Some(dir) = &self.dir else {
             let mut page = Vec::new();
             clap_mangen::Man::new(Cli::command()).render(&mut page).map_err(failed)?;
-            output::text(format_args!("{}", String::from_utf8_lossy(&page)));
+            output::raw(&String::from_utf8_lossy(&page));
             return Ok(());
         };
         fs::create_dir_all(dir).map_err(failed)?;

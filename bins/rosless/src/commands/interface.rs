@@ -131,7 +131,7 @@ fn in_package(environment: &Environment, registry: &Registry, package: &str, onl
     let mut known: Vec<_> = registry.names().into_iter().map(package_of).collect();
     known.dedup();
     if !known.contains(&package) {
-        return Err(Failure::unknown("interface", package, known));
+        return Err(Failure::new(Failure::unknown("interface", package, known).message));
     }
     let names = only.names(registry);
     print_lines(

@@ -13,7 +13,7 @@ use rosless_wire::lifecycle_msgs::{
 };
 use serde_json::json;
 
-use super::HiddenNodes;
+use super::{HiddenNodes, names};
 use crate::{
     Environment,
     cli::seconds,
@@ -35,6 +35,7 @@ pub(crate) enum Command {
     },
     /// Print the state of one node or of all
     Get {
+        #[arg(add = names::nodes())]
         node_name: Option<String>,
         /// Show hidden nodes too
         #[arg(long)]
@@ -42,6 +43,7 @@ pub(crate) enum Command {
     },
     /// Trigger a transition
     Set {
+        #[arg(add = names::nodes())]
         node_name: String,
         /// Label or number, such as configure, activate, deactivate, cleanup, shutdown
         transition: String,
@@ -53,6 +55,7 @@ pub(crate) enum Command {
     },
     /// List the transitions a node can make now
     List {
+        #[arg(add = names::nodes())]
         node_name: String,
         /// List all transitions it has
         #[arg(short, long)]

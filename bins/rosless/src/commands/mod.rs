@@ -17,6 +17,36 @@ use serde_json::{Value, json};
 
 use crate::{Environment, output, output::out};
 
+/// Names of the running graph behind the Tab key.
+pub(crate) mod names {
+    use rosless_cli::{
+        completion::{Completer, from_graph},
+        session::is_hidden,
+    };
+    use rosless_graph::Graph;
+
+    fn visible<T>(named: std::collections::BTreeMap<String, T>) -> Vec<String> {
+        named.into_keys().filter(|name| !is_hidden(name)).collect()
+    }
+
+    pub(crate) fn topics() -> Completer {
+        from_graph(|graph| visible(graph.topics()))
+    }
+
+    pub(crate) fn services() -> Completer {
+        from_graph(|graph| visible(graph.services()))
+    }
+
+    pub(crate) fn actions() -> Completer {
+        from_graph(|graph| visible(graph.actions()))
+    }
+
+    pub(crate) fn nodes() -> Completer {
+        let nodes = |graph: &Graph| graph.nodes().iter().map(ToString::to_string).collect::<Vec<_>>();
+        from_graph(move |graph| nodes(graph).into_iter().filter(|name| !is_hidden(name)).collect())
+    }
+}
+
 /// Accepted because ros2 has it: a node that is named is found, hidden or not.
 #[derive(Args, Debug)]
 pub(crate) struct HiddenNodes {

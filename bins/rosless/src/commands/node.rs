@@ -9,7 +9,7 @@ use rosless_graph::{
 };
 use serde_json::json;
 
-use super::{Named, joined};
+use super::{Named, joined, names};
 use crate::{
     Environment,
     failure::Result,
@@ -31,6 +31,7 @@ pub(crate) enum Command {
     /// Print what a node publishes, subscribes to, serves and calls
     Info {
         /// Full name of the node
+        #[arg(add = names::nodes())]
         node_name: String,
         /// Show hidden topics, services and actions too
         #[arg(long)]

@@ -24,7 +24,7 @@ use rosless_wire::rcl_interfaces::{
 use serde_json::json;
 use serde_yaml_ng::Value as Yaml;
 
-use super::HiddenNodes;
+use super::{HiddenNodes, names::nodes as node_names};
 use crate::{
     Environment,
     failure::{Failure, Result},
@@ -36,6 +36,7 @@ use crate::{
 pub(crate) enum Command {
     /// List the parameters of one node or of all
     List {
+        #[arg(add = node_names())]
         node_name: Option<String>,
         /// Show hidden nodes too
         #[arg(long)]
@@ -49,6 +50,7 @@ pub(crate) enum Command {
     },
     /// Print a parameter
     Get {
+        #[arg(add = node_names())]
         node_name: String,
         parameter_name: String,
         /// Print the value only
@@ -59,6 +61,7 @@ pub(crate) enum Command {
     },
     /// Set a parameter
     Set {
+        #[arg(add = node_names())]
         node_name: String,
         parameter_name: String,
         /// As YAML: true, 1, 1.0, text, [1, 2]
@@ -69,6 +72,7 @@ pub(crate) enum Command {
     },
     /// Print what parameters are for and what they may be
     Describe {
+        #[arg(add = node_names())]
         node_name: String,
         #[arg(required = true)]
         parameter_names: Vec<String>,
@@ -77,12 +81,14 @@ pub(crate) enum Command {
     },
     /// Print all parameters of a node as a parameter file
     Dump {
+        #[arg(add = node_names())]
         node_name: String,
         #[command(flatten)]
         _hidden: HiddenNodes,
     },
     /// Set the parameters that a parameter file has for a node
     Load {
+        #[arg(add = node_names())]
         node_name: String,
         /// As `param dump` writes it and `--params-file` reads it
         parameter_file: PathBuf,
@@ -94,6 +100,7 @@ pub(crate) enum Command {
     },
     /// Take a parameter away that the node did not declare with a fixed type
     Delete {
+        #[arg(add = node_names())]
         node_name: String,
         parameter_name: String,
         #[command(flatten)]
@@ -200,7 +207,7 @@ fn names(session: &Session, node: &str, prefixes: Vec<String>) -> Result<Vec<Str
 /// What to say of a parameter that a node does not have.
 fn unknown(node: &str, name: &str, known: &[String]) -> Failure {
     match Failure::unknown("parameter", name, known.iter().map(String::as_str)) {
-        near if near.message.contains("did you mean") => near,
+        near if near.message.contains("did you mean") => Failure::new(near.message),
         _ => {
             Failure::new(format!("Parameter '{name}' is not set; `rosless param list {node}` lists what is"))
         }

@@ -7,7 +7,7 @@ use rosless_graph::{Graph, graph::Role};
 use rosless_schema::DynamicMessage;
 use serde_json::json;
 
-use super::{Named, joined, list};
+use super::{Named, joined, list, names};
 use crate::{
     Environment,
     cli::{hertz, seconds},
@@ -34,7 +34,10 @@ pub(crate) enum Command {
     /// Call a service and print the response
     Call(Call),
     /// Print a service's type
-    Type { service_name: String },
+    Type {
+        #[arg(add = names::services())]
+        service_name: String,
+    },
     /// List the services of a type
     Find {
         service_type: String,
@@ -46,11 +49,15 @@ pub(crate) enum Command {
         include_hidden_services: bool,
     },
     /// Print a service's type and how many serve and call it
-    Info { service_name: String },
+    Info {
+        #[arg(add = names::services())]
+        service_name: String,
+    },
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Call {
+    #[arg(add = names::services())]
     service_name: String,
     service_type: String,
     /// The request as YAML, such as "{a: 1, b: 2}"

@@ -27,8 +27,8 @@ use crate::failure::{Failure, Result};
 
 pub(super) const DRIVER: &str = "/mocap4r2_dummy_driver_node";
 pub(super) const DEVICE: &str = "/controlled_device_example";
-/// Seconds the device's clock is ahead.
-pub(super) const CLOCK_OFFSET: &str = "0.25";
+/// Seconds the device's clock is ahead, as in the roster.
+const CLOCK_OFFSET: f64 = 0.25;
 
 const ANSWER: Duration = Duration::from_secs(12);
 const SAMPLES: u32 = 30;
@@ -63,7 +63,7 @@ pub(super) fn start(stage: &Stage, rows: &mut Vec<Row>) -> Result<Session> {
     // Whoever is ahead by a quarter of a second is noticed, whatever the network adds.
     let device = heard.borrow().started.get(DEVICE.trim_start_matches('/')).copied().unwrap_or_default();
     let driver = heard.borrow().started.get(DRIVER.trim_start_matches('/')).copied().unwrap_or_default();
-    let set: f64 = CLOCK_OFFSET.parse().unwrap_or_default();
+    let set = CLOCK_OFFSET;
     if (device - driver - set).abs() > 0.1 {
         return Err(Failure::new(format!(
             "clock offsets {device:.3} s and {driver:.3} s do not show the {set} s set"

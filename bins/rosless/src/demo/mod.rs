@@ -34,7 +34,7 @@ type Row = (&'static str, String);
 
 impl Demo {
     pub(crate) fn run(&self, environment: &Environment) -> Result<()> {
-        let programs = programs();
+        let programs: Vec<_> = fleet::roster().iter().map(fleet::Member::in_story).collect();
         let executables = Executables::find(&programs)?;
         let lease = match environment.global.domain {
             Some(_) => None,
@@ -70,22 +70,6 @@ impl Demo {
     }
 }
 
-/// The daemons, set up for the story.
-fn programs() -> Vec<fleet::Program> {
-    let mut programs = fleet::everything();
-    for program in &mut programs {
-        let more: &[&str] = match program.name.as_str() {
-            // A clock that is off, for the controller to notice.
-            "imu" => &["--clock-offset", mocap::CLOCK_OFFSET],
-            // The scene's robot needs a moment to drive to the pedestal.
-            "mechanism" => &["--ros-args", "-p", "daiza.pedestal_wait:=8.0"],
-            _ => &[],
-        };
-        program.args.extend(more.iter().map(ToString::to_string));
-    }
-    programs
-}
-
 fn story(stage: &mut Stage, executables: &Executables, programs: &[fleet::Program]) -> Result<Vec<Row>> {
     for program in programs {
         stage.start(executables, program)?;
@@ -99,23 +83,11 @@ fn story(stage: &mut Stage, executables: &Executables, programs: &[fleet::Progra
     Ok(rows)
 }
 
-const NODES: [&str; 10] = [
-    "/mocap_controller",
-    mocap::DRIVER,
-    mocap::DEVICE,
-    "/arm_controller",
-    "/ball_initial_to_arm_target",
-    "/visualizer",
-    "/shooter_controller_simple",
-    "/motion_primitive_controller",
-    "/sequence_controller",
-    "/dummy_mechanism",
-];
-
 fn discovery(stage: &Stage) -> Result<Row> {
+    let nodes: Vec<_> = fleet::roster().into_iter().flat_map(|member| member.nodes).collect();
     let missing = || -> Vec<&str> {
         let graph = stage.session.graph();
-        NODES.into_iter().filter(|node| !graph.has_node(node)).collect()
+        nodes.iter().map(String::as_str).filter(|node| !graph.has_node(node)).collect()
     };
     let took = stage
         .wait("all nodes", stage::PATIENCE, || missing().is_empty())
@@ -123,7 +95,7 @@ fn discovery(stage: &Stage) -> Result<Row> {
     let graph = stage.session.graph();
     let figure = format!(
         "{} nodes, {} topics, {} services, {} actions in {:.1} s",
-        NODES.len(),
+        nodes.len(),
         graph.topics().len(),
         graph.services().len(),
         graph.actions().len(),

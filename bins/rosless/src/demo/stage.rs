@@ -3,7 +3,6 @@
 use std::{
     cell::RefCell,
     collections::VecDeque,
-    io::{self, IsTerminal as _},
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
@@ -13,7 +12,7 @@ use rosless_graph::{config::Settings, console::eprint_line};
 use crate::{
     failure::{Failure, Result},
     fleet::{Child, Executables, LineSink, Program, stop_all},
-    output::out,
+    output::{Colour, coloured, escape, out, raw},
     session::Session,
 };
 
@@ -34,7 +33,7 @@ pub(super) struct Stage {
 
 impl Stage {
     pub(super) fn open(settings: Settings, quiet: bool, verbose: bool) -> Result<Self> {
-        let session = Session::join(&settings, None, None, true)?;
+        let session = Session::join_as(&settings, "_rosless", ())?;
         Ok(Self { session, children: RefCell::default(), began: Instant::now(), quiet, verbose })
     }
 
@@ -108,8 +107,10 @@ impl Stage {
 
     /// A step of the story that was seen to happen.
     pub(super) fn done(&self, what: &str, figure: &str) {
-        let tick = if io::stdout().is_terminal() { "\x1b[32m✓\x1b[0m" } else { "✓" };
-        self.say(&format!("{:5.1} s  {tick} {what}: {figure}", self.began.elapsed().as_secs_f64()));
+        if !self.quiet {
+            let (seconds, tick) = (self.began.elapsed().as_secs_f64(), coloured(Colour::Green, "✓"));
+            raw(&format!("{seconds:5.1} s  {tick} {}: {}\n", escape(what), escape(figure)));
+        }
     }
 }
 

@@ -50,18 +50,38 @@ impl Program {
     }
 }
 
+/// One daemon of the whole system. `roster.json` is what the demo and the scenario tests tell their story with.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Member {
+    pub(crate) name: String,
+    run: String,
+    args: Vec<String>,
+    /// What the story needs beyond the usual: a clock that is off, a mechanism that waits for the scene's robot.
+    story: Vec<String>,
+    /// The nodes it brings, by full name.
+    pub(crate) nodes: Vec<String>,
+}
+
+impl Member {
+    /// As the story needs it.
+    pub(crate) fn in_story(&self) -> Program {
+        let args: Vec<_> = self.args.iter().chain(&self.story).map(String::as_str).collect();
+        Program::new(&self.name, &self.run, &args)
+    }
+}
+
 /// Every daemon of the project with what it works with.
+pub(crate) fn roster() -> Vec<Member> {
+    serde_json::from_str(include_str!("../../roster.json")).expect("the roster is tested")
+}
+
+/// The same as programs to run.
 pub(crate) fn everything() -> Vec<Program> {
-    vec![
-        Program::new("controller", "mocap-controller", &["run"]),
-        Program::new("mocap", "mocap-system", &["--kind", "dummy"]),
-        Program::new("imu", "mocap-system", &["--kind", "imu", "--dialect", "mocap,device"]),
-        Program::new("arm", "sim-arm", &["run", "--strategy", "best"]),
-        Program::new("shooter", "shooter", &["run"]),
-        Program::new("motion", "primitive-queue", &["run"]),
-        Program::new("mechanism", "mechanism-controller", &["run"]),
-        Program::new("stand-in", "dummy-mechanism", &["run", "--auto"]),
-    ]
+    let program = |member: Member| {
+        let args: Vec<_> = member.args.iter().map(String::as_str).collect();
+        Program::new(&member.name, &member.run, &args)
+    };
+    roster().into_iter().map(program).collect()
 }
 
 /// Where the executables are.

@@ -85,8 +85,8 @@ impl World {
         });
     }
 
-    /// Runs commands side by side; each must fail with exit code 1 and say this.
-    pub(crate) fn expect_failures(&self, table: &[(&[&str], &str)]) {
+    /// Runs commands side by side; each must fail with this exit code and say this.
+    pub(crate) fn expect_failures(&self, code: i32, table: &[(&[&str], &str)]) {
         thread::scope(|scope| {
             let runs: Vec<_> = table
                 .iter()
@@ -94,7 +94,7 @@ impl World {
                 .collect();
             for (run, expected) in runs {
                 let run = run.join().expect("the command ran");
-                assert_eq!(run.code, 1, "{run:?}");
+                assert_eq!(run.code, code, "{run:?}");
                 assert!(run.stderr.contains(*expected), "{run:?} does not say {expected:?}");
             }
         });

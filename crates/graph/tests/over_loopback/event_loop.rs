@@ -1,12 +1,14 @@
 //! Timers, engines, descriptors and stopping.
 
 use std::{
+    collections::VecDeque,
     io::{Read, Write},
     os::unix::net::UnixStream,
     time::Duration,
 };
 
-use rosless_graph::{Error, monotonic};
+use rosless_engine::{Engine, Now};
+use rosless_graph::{Error, monotonic, now};
 use rosless_tests::DomainLease;
 
 use crate::side::Side;
@@ -54,31 +56,85 @@ fn a_periodic_timer_keeps_its_schedule_and_skips_what_it_missed() {
     assert!(side.state[3] - side.state[2] >= millis(15));
 }
 
+/// Wants one thing done at its deadline, and another because of it.
+#[derive(Default)]
+struct Alarm {
+    deadline: Option<Duration>,
+    woken: Vec<Duration>,
+    outputs: VecDeque<&'static str>,
+}
+
+impl Engine for Alarm {
+    type Input<'a> = &'static str;
+    type Output = &'static str;
+
+    fn handle(&mut self, input: &'static str, _: Now) {
+        self.outputs.push_back(input);
+    }
+
+    fn wake(&mut self, now: Now) {
+        if self.deadline.take_if(|deadline| *deadline <= now.mono).is_some() {
+            self.woken.push(now.mono);
+            self.outputs.push_back("timed out");
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<&'static str> {
+        self.outputs.pop_front()
+    }
+
+    fn next_deadline(&self) -> Option<Duration> {
+        self.deadline
+    }
+}
+
 #[test]
-fn an_engine_is_fired_at_its_deadline_and_drained_after_each_batch() {
+fn an_engine_is_woken_at_its_deadline_and_drained_until_nothing_is_left() {
     #[derive(Default)]
     struct App {
-        deadline: Option<Duration>,
-        fired: Vec<Duration>,
-        outputs: Vec<&'static str>,
-        sent: Vec<&'static str>,
+        alarm: Alarm,
+        done: Vec<&'static str>,
     }
     let domain = DomainLease::acquire();
     let deadline = monotonic() + millis(30);
-    let mut side = Side::new(&domain, "engine", App { deadline: Some(deadline), ..App::default() });
-    side.event_loop.engine_deadline(
-        |app| app.deadline,
-        |app, now| {
-            app.deadline = None;
-            app.fired.push(now);
-            app.outputs.push("timed out");
+    let alarm = Alarm { deadline: Some(deadline), ..Alarm::default() };
+    let mut side = Side::new(&domain, "engine", App { alarm, ..App::default() });
+    side.event_loop.drive(
+        |app, with: &mut dyn FnMut(&mut Alarm)| with(&mut app.alarm),
+        |app, output| {
+            app.done.push(output);
+            // What is done may be news to the engine: then draining goes on.
+            if output == "timed out" {
+                app.alarm.handle("told", now());
+            }
         },
     );
-    side.event_loop.after_batch(|app| app.sent.append(&mut app.outputs));
-    assert!(side.event_loop.run_until(&mut side.state, PATIENCE, |app| !app.sent.is_empty()).unwrap());
-    assert_eq!(side.state.sent, ["timed out"]);
-    assert_eq!(side.state.fired.len(), 1);
-    assert!(side.state.fired[0] >= deadline);
+    side.state.alarm.handle("first", now());
+    assert!(side.event_loop.run_until(&mut side.state, PATIENCE, |app| app.done.len() == 3).unwrap());
+    assert_eq!(side.state.done, ["first", "timed out", "told"]);
+    assert_eq!(side.state.alarm.woken.len(), 1);
+    assert!(side.state.alarm.woken[0] >= deadline);
+}
+
+#[test]
+fn a_cancelled_timer_is_silent_and_the_others_go_on() {
+    let domain = DomainLease::acquire();
+    let mut side = Side::new(&domain, "timers", Vec::new());
+    let handle = side.event_loop.handle();
+    let note = |what: &'static str| move |fired: &mut Vec<&'static str>| fired.push(what);
+    let silent = side.event_loop.timer(millis(10), note("cancelled"));
+    let repeated = side.event_loop.timer(millis(5), note("repeated"));
+    side.event_loop.once(millis(1), move |_| silent.cancel());
+    side.event_loop.once(millis(60), note("last"));
+    assert!(side.event_loop.run_until(&mut side.state, PATIENCE, |fired| fired.contains(&"last")).unwrap());
+    assert!(side.state.iter().filter(|what| **what == "repeated").count() >= 2, "{:?}", side.state);
+    assert!(!side.state.contains(&"cancelled"), "{:?}", side.state);
+    // A timer that has moved on since it was set is found, too.
+    repeated.cancel();
+    side.state.clear();
+    handle.once(millis(40), note("end"));
+    assert!(side.event_loop.run_until(&mut side.state, PATIENCE, |fired| fired.contains(&"end")).unwrap());
+    assert_eq!(side.state, ["end"]);
 }
 
 #[test]

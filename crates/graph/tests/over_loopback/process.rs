@@ -72,6 +72,23 @@ fn a_talker_is_heard_until_it_is_interrupted_and_then_vanishes() {
 }
 
 #[test]
+fn a_closed_terminal_is_a_reason_to_say_goodbye() {
+    let domain = DomainLease::acquire();
+    let mut talker = talker(&domain, &[]);
+    let mut listener = listener(&domain, "/chatter");
+    let context = listener.node.context().clone();
+    let heard = listener.event_loop.run_until(&mut listener.state, PATIENCE, |heard| !heard.is_empty());
+    assert!(heard.unwrap(), "nothing heard; the talker said:\n{}", talker.output());
+    talker.signal("HUP");
+    assert_eq!(talker.wait(PATIENCE).code(), Some(0), "{}", talker.output());
+    // Sooner than its lease of 10 s would tell.
+    let gone = listener.event_loop.run_until(&mut listener.state, Duration::from_secs(5), |_| {
+        context.graph().publishers("/chatter").is_empty()
+    });
+    assert!(gone.unwrap(), "the talker's writer is still there");
+}
+
+#[test]
 fn a_stopped_and_continued_process_goes_on() {
     let domain = DomainLease::acquire();
     let talker = talker(&domain, &[]);

@@ -22,11 +22,12 @@ use std::{
 pub use event::{Event, Level};
 pub use report::{Failure, Outcome, Proof, Report, SystemResult};
 
+use rosless_engine::{Engine, Now, Wall};
+
 use crate::{
     clock::{ClockEstimate, FORGOTTEN, Learned, Offset},
     message::{Announcement, Command, Control, Kind, State},
     name::{self, NameError, SystemId},
-    time::{Now, Wall},
 };
 
 /// More systems than any stage has; beyond it the ones that left are forgotten, then newcomers are refused.
@@ -389,70 +390,6 @@ impl Controller {
         for id in present {
             self.query(&id, now);
         }
-    }
-
-    /// Takes one input.
-    pub fn handle(&mut self, input: Input, now: Now) {
-        match input {
-            Input::Wake => {}
-            Input::Channel(channel) => {
-                if self.channels.insert(channel) {
-                    self.changed_at = now.mono;
-                }
-            }
-            Input::Announced { channel, sender, participant, announcement } => {
-                self.announced(channel, sender, participant, announcement, now)
-            }
-            Input::Control { channel, sender, participant, message } => {
-                self.control(channel, sender, participant, message, now)
-            }
-            Input::Reachable { node, reachable } => {
-                if let Some((_, system)) = self.systems.iter_mut().find(|(id, _)| id.as_str() == node)
-                    && system.reachable != reachable
-                {
-                    system.reachable = reachable;
-                    self.changed_at = now.mono;
-                }
-            }
-            Input::Gone { node, participant } => self.gone(&node, participant, now),
-            Input::State { system, query, result } => {
-                let current = self.systems.get(&system).and_then(|s| s.query).map(|(number, _)| number);
-                if current == Some(query) {
-                    self.state(&system, result, now);
-                }
-            }
-            Input::Transition { system, from, to } => self.transition(&system, from, to, now),
-        }
-        self.advance(now);
-    }
-
-    /// The next thing to do, until there is none.
-    pub fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
-    }
-
-    /// When to come back with [`Input::Wake`] at the latest.
-    pub fn next_deadline(&self) -> Option<Duration> {
-        let queries = self.systems.values().filter_map(|s| Some(s.query?.1 + self.settings.state_timeout));
-        let polls = self.systems.values().filter(|s| self.settings.poll_period.is_some() && s.present);
-        let polls = polls.filter(|s| s.query.is_none()).map(|s| s.next_poll);
-        let request = self.request.iter().flat_map(|request| {
-            let stage = match request.stage {
-                Stage::Gathering => self.gathered_at(request),
-                Stage::Checking | Stage::Asking => request.begun + self.settings.deadline,
-            };
-            let waits = request.asked.values().filter_map(|a| match a.phase {
-                Phase::Waiting(until) => Some(until),
-                _ => None,
-            });
-            let empty = request.first_sent.filter(|_| request.asked.is_empty());
-            let linger = empty.map(|sent| sent + self.settings.retry_period);
-            waits.chain(linger).chain([stage.min(request.begun + self.settings.deadline)])
-        });
-        let orphans = self.orphans.iter().map(|(_, _, at)| *at + OVERTAKING);
-        let dropped = self.systems.values().filter_map(|s| Some(s.dropped.as_ref()?.2 + OVERTAKING));
-        let rivals = self.systems.values().filter_map(System::twins_at);
-        queries.chain(polls).chain(request).chain(orphans).chain(dropped).chain(rivals).min()
     }
 
     fn event(&mut self, event: Event) {
@@ -1078,6 +1015,76 @@ impl Controller {
             took: now.mono.saturating_sub(request.begun),
             last_answer_after,
         }));
+    }
+}
+
+impl Engine for Controller {
+    type Input<'a> = Input;
+    type Output = Output;
+
+    fn handle(&mut self, input: Input, now: Now) {
+        match input {
+            Input::Wake => {}
+            Input::Channel(channel) => {
+                if self.channels.insert(channel) {
+                    self.changed_at = now.mono;
+                }
+            }
+            Input::Announced { channel, sender, participant, announcement } => {
+                self.announced(channel, sender, participant, announcement, now)
+            }
+            Input::Control { channel, sender, participant, message } => {
+                self.control(channel, sender, participant, message, now)
+            }
+            Input::Reachable { node, reachable } => {
+                if let Some((_, system)) = self.systems.iter_mut().find(|(id, _)| id.as_str() == node)
+                    && system.reachable != reachable
+                {
+                    system.reachable = reachable;
+                    self.changed_at = now.mono;
+                }
+            }
+            Input::Gone { node, participant } => self.gone(&node, participant, now),
+            Input::State { system, query, result } => {
+                let current = self.systems.get(&system).and_then(|s| s.query).map(|(number, _)| number);
+                if current == Some(query) {
+                    self.state(&system, result, now);
+                }
+            }
+            Input::Transition { system, from, to } => self.transition(&system, from, to, now),
+        }
+        self.advance(now);
+    }
+
+    fn wake(&mut self, now: Now) {
+        self.handle(Input::Wake, now);
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    fn next_deadline(&self) -> Option<Duration> {
+        let queries = self.systems.values().filter_map(|s| Some(s.query?.1 + self.settings.state_timeout));
+        let polls = self.systems.values().filter(|s| self.settings.poll_period.is_some() && s.present);
+        let polls = polls.filter(|s| s.query.is_none()).map(|s| s.next_poll);
+        let request = self.request.iter().flat_map(|request| {
+            let stage = match request.stage {
+                Stage::Gathering => self.gathered_at(request),
+                Stage::Checking | Stage::Asking => request.begun + self.settings.deadline,
+            };
+            let waits = request.asked.values().filter_map(|a| match a.phase {
+                Phase::Waiting(until) => Some(until),
+                _ => None,
+            });
+            let empty = request.first_sent.filter(|_| request.asked.is_empty());
+            let linger = empty.map(|sent| sent + self.settings.retry_period);
+            waits.chain(linger).chain([stage.min(request.begun + self.settings.deadline)])
+        });
+        let orphans = self.orphans.iter().map(|(_, _, at)| *at + OVERTAKING);
+        let dropped = self.systems.values().filter_map(|s| Some(s.dropped.as_ref()?.2 + OVERTAKING));
+        let rivals = self.systems.values().filter_map(System::twins_at);
+        queries.chain(polls).chain(request).chain(orphans).chain(dropped).chain(rivals).min()
     }
 }
 

@@ -10,16 +10,18 @@ use std::{
 use rosless_graph::{
     Error, GidPrefix, Handle, Node, Qos, RawPublisher, Result,
     lifecycle::{CallbackReturn, LifecycleNode, LifecyclePublisher, Request, State, Step},
+    now,
 };
 use rosless_wire::{Message, builtin_interfaces::msg::Time};
 
-use super::{now, wire};
+use super::wire;
+use rosless_engine::{Engine as _, Wall};
+
 use crate::{
     controlled::{Controlled, Input, Output},
     dialect::Dialect,
     message::{Announcement, Command, Control, Kind},
     name::SystemId,
-    time::{Now, Wall},
 };
 
 /// How a controlled node behaves.
@@ -121,14 +123,19 @@ impl<S: 'static> ControlledNode<S> {
         for dialect in this.0.options.dialects.clone() {
             let me = this.clone();
             let topic = dialect.names().control_topic;
-            wire::subscribe_control(handle, node, dialect, topic, move |app, message, info| {
+            wire::subscribe_control(handle, node, dialect, topic, move |_, message, info| {
                 // Acknowledgements, our own among them, come on the same topic.
                 if matches!(message.kind, Kind::Start | Kind::Stop) {
                     me.0.asker.set(Some(info.publisher.prefix()));
                 }
-                me.put(app, Input::Control(dialect, message));
+                me.put(Input::Control(dialect, message));
             })?;
         }
+        let (engine, me) = (this.clone(), this.clone());
+        handle.drive(
+            move |_, with: &mut dyn FnMut(&mut Controlled)| with(&mut engine.0.engine.borrow_mut()),
+            move |app, output| me.act(app, output),
+        );
         Ok(this)
     }
 
@@ -230,45 +237,39 @@ impl<S: 'static> ControlledNode<S> {
         Ok(())
     }
 
-    fn put(&self, app: &mut S, input: Input) {
+    fn put(&self, input: Input) {
         let state = Input::State(self.state().id().into());
-        let now = Now { wall: self.wall(), ..now() };
+        let now = rosless_engine::Now { wall: self.wall(), ..now() };
         let mut engine = self.0.engine.borrow_mut();
         engine.handle(state, now);
         engine.handle(input, now);
-        drop(engine);
-        self.drain(app);
     }
 
-    fn drain(&self, app: &mut S) {
-        loop {
-            let Some(output) = self.0.engine.borrow_mut().poll_output() else { return };
-            match output {
-                Output::Transition(command) if self.0.options.delay.is_zero() => {
-                    self.transition(app, command)
-                }
-                Output::Transition(command) => {
-                    let me = self.clone();
-                    self.0.handle.once(self.0.options.delay, move |app| me.transition(app, command));
-                }
-                Output::Publish(dialect, message) => {
-                    if let Some(publisher) = self.0.acknowledgements.get(&dialect) {
-                        let payload = wire::control_payload(&message);
-                        match self.0.asker.get() {
-                            Some(asker) => publisher.publish_for(asker, payload),
-                            None => publisher.publish(payload),
-                        };
-                    }
-                }
-                Output::Hook(command, message) => {
-                    let hook = match command {
-                        Command::Start => Hook::Start(&message),
-                        Command::Stop => Hook::Stop(&message),
-                    };
-                    self.call(app, hook);
-                }
-                Output::Warn(text) => log::warn!(target: self.0.node.logger(), "{text}"),
+    /// Does what the engine wants done.
+    fn act(&self, app: &mut S, output: Output) {
+        match output {
+            Output::Transition(command) if self.0.options.delay.is_zero() => self.transition(app, command),
+            Output::Transition(command) => {
+                let me = self.clone();
+                self.0.handle.once(self.0.options.delay, move |app| me.transition(app, command));
             }
+            Output::Publish(dialect, message) => {
+                if let Some(publisher) = self.0.acknowledgements.get(&dialect) {
+                    let payload = wire::control_payload(&message);
+                    match self.0.asker.get() {
+                        Some(asker) => publisher.publish_for(asker, payload),
+                        None => publisher.publish(payload),
+                    };
+                }
+            }
+            Output::Hook(command, message) => {
+                let hook = match command {
+                    Command::Start => Hook::Start(&message),
+                    Command::Stop => Hook::Stop(&message),
+                };
+                self.call(app, hook);
+            }
+            Output::Warn(text) => log::warn!(target: self.0.node.logger(), "{text}"),
         }
     }
 
@@ -278,6 +279,6 @@ impl<S: 'static> ControlledNode<S> {
             Command::Stop => Request::DEACTIVATE,
         };
         let succeeded = self.trigger(app, request);
-        self.put(app, Input::Finished { succeeded });
+        self.put(Input::Finished { succeeded });
     }
 }

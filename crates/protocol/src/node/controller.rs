@@ -1,22 +1,23 @@
 //! A controller on the graph: the engine of [`crate::controller`] with topics, state clients and discovery.
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     rc::Rc,
     time::Duration,
 };
 
+use rosless_engine::Engine as _;
 use rosless_graph::{
     CallError, Client, Error, Gid, GidPrefix, Graph, Handle, Node, Qos, RawPublisher, Result, SampleInfo,
-    Subscription,
+    Subscription, now,
 };
 use rosless_wire::lifecycle_msgs::{
     msg::TransitionEvent,
     srv::{GetState, GetStateRequest},
 };
 
-use super::{now, wire};
+use super::wire;
 use crate::{
     controller::{Controller, Event, Input, NoState, Output, Participant, Report, Settings, System, Targets},
     dialect::Dialect,
@@ -55,8 +56,6 @@ struct Inner<S> {
     /// Systems whose nodes were seen on the graph, and in which process: only those can be missed.
     seen: RefCell<BTreeSet<(String, Option<Participant>)>>,
     notice: RefCell<NoticeFn<S>>,
-    /// A notice may make its receiver ask for more: what comes of it is handed on by the drain under way.
-    draining: Cell<bool>,
 }
 
 /// A controller. Cheap to clone.
@@ -99,16 +98,15 @@ impl<S: 'static> ControllerNode<S> {
             watches: RefCell::default(),
             seen: RefCell::default(),
             notice: RefCell::new(Box::new(notice)),
-            draining: Cell::new(false),
         }));
         let names = dialect.names();
         this.open(&home, names.control_topic, names.environment_topic)?;
         let me = this.clone();
-        handle.on_graph_change(move |app, graph| me.graph_changed(app, graph));
-        let (asked, woken) = (this.clone(), this.clone());
-        handle.engine_deadline(
-            move |_| asked.0.engine.borrow().next_deadline(),
-            move |app, _| woken.put(app, Input::Wake),
+        handle.on_graph_change(move |_, graph| me.graph_changed(graph));
+        let (engine, me) = (this.clone(), this.clone());
+        handle.drive(
+            move |_, with: &mut dyn FnMut(&mut Controller)| with(&mut engine.0.engine.borrow_mut()),
+            move |app, output| me.act(app, output),
         );
         Ok(this)
     }
@@ -118,32 +116,23 @@ impl<S: 'static> ControllerNode<S> {
     }
 
     /// Starts systems; the [`Report`] comes as [`Notice::Finished`].
-    pub fn start(&self, app: &mut S, session: &str, targets: Targets) -> Result<u64, NameError> {
-        self.request(app, Command::Start, session, targets)
+    pub fn start(&self, session: &str, targets: Targets) -> Result<u64, NameError> {
+        self.request(Command::Start, session, targets)
     }
 
     /// Stops systems; the [`Report`] comes as [`Notice::Finished`].
-    pub fn stop(&self, app: &mut S, targets: Targets) -> Result<u64, NameError> {
-        self.request(app, Command::Stop, "", targets)
+    pub fn stop(&self, targets: Targets) -> Result<u64, NameError> {
+        self.request(Command::Stop, "", targets)
     }
 
     /// Either of the two.
-    pub fn request(
-        &self,
-        app: &mut S,
-        command: Command,
-        session: &str,
-        targets: Targets,
-    ) -> Result<u64, NameError> {
-        let number = self.0.engine.borrow_mut().request(command, session, targets, now())?;
-        self.drain(app);
-        Ok(number)
+    pub fn request(&self, command: Command, session: &str, targets: Targets) -> Result<u64, NameError> {
+        self.0.engine.borrow_mut().request(command, session, targets, now())
     }
 
     /// Asks every system for its state.
-    pub fn refresh(&self, app: &mut S) {
+    pub fn refresh(&self) {
         self.0.engine.borrow_mut().refresh(now());
-        self.drain(app);
     }
 
     /// Everything known, by full name.
@@ -174,7 +163,7 @@ impl<S: 'static> ControllerNode<S> {
         wire::subscribe_control(handle, node, *dialect, control, move |app, message, info| {
             me.notice(app, Notice::Message(&message));
             let (sender, participant) = me.sender(&info);
-            me.put(app, Input::Control { channel: channel.clone(), sender, participant, message });
+            me.put(Input::Control { channel: channel.clone(), sender, participant, message });
         })?;
         let (me, channel) = (self.clone(), namespace.to_owned());
         let subscription = wire::subscribe_environment(
@@ -182,7 +171,7 @@ impl<S: 'static> ControllerNode<S> {
             node,
             *dialect,
             environment,
-            move |app, announcement, info| {
+            move |_, announcement, info| {
                 let mut announcers = me.0.announcers.borrow_mut();
                 // Publishers come and go, and nobody may ever ask.
                 if announcers.len() >= MAX_ANNOUNCERS {
@@ -191,9 +180,9 @@ impl<S: 'static> ControllerNode<S> {
                 announcers.insert(info.publisher);
                 drop(announcers);
                 let (sender, participant) = me.sender(&info);
-                me.put(app, Input::Announced { channel: channel.clone(), sender, participant, announcement });
+                me.put(Input::Announced { channel: channel.clone(), sender, participant, announcement });
                 let graph = me.0.node.context().graph();
-                me.graph_changed(app, &graph);
+                me.graph_changed(&graph);
             },
         )?;
         self.0.environments.borrow_mut().push(subscription.gid());
@@ -217,10 +206,10 @@ impl<S: 'static> ControllerNode<S> {
         (node.map(|node| node.to_string()), Some(Participant(info.publisher.prefix().0)))
     }
 
-    fn graph_changed(&self, app: &mut S, graph: &Graph) {
+    fn graph_changed(&self, graph: &Graph) {
         for (namespace, control, environment) in self.new_channels(graph) {
             match self.open(&namespace, &control, &environment) {
-                Ok(()) => self.put(app, Input::Channel(namespace)),
+                Ok(()) => self.put(Input::Channel(namespace)),
                 Err(error) => {
                     log::error!(target: self.0.node.logger(), "cannot listen on {control}: {error}")
                 }
@@ -248,7 +237,7 @@ impl<S: 'static> ControllerNode<S> {
                 self.0.seen.borrow_mut().insert(seen);
             } else if system.present && self.0.seen.borrow_mut().remove(&seen) {
                 self.forget(&id);
-                self.put(app, Input::Gone { node, participant: system.participant });
+                self.put(Input::Gone { node, participant: system.participant });
                 continue;
             }
             for rival in system.rivals() {
@@ -257,7 +246,7 @@ impl<S: 'static> ControllerNode<S> {
                 let was_there = self.0.seen.borrow().contains(&(node.clone(), participant));
                 if left || was_there && !is_there(graph, &node, participant) {
                     self.0.seen.borrow_mut().remove(&(node.clone(), participant));
-                    self.put(app, Input::Gone { node: node.clone(), participant });
+                    self.put(Input::Gone { node: node.clone(), participant });
                 }
             }
             // Behind a bridge there is no node of that name: then any listener will do.
@@ -268,7 +257,7 @@ impl<S: 'static> ControllerNode<S> {
                 .get(&system.channel)
                 .is_some_and(|nodes| if there { nodes.iter().any(its_own) } else { !nodes.is_empty() });
             if reachable != system.reachable {
-                self.put(app, Input::Reachable { node, reachable });
+                self.put(Input::Reachable { node, reachable });
             }
         }
     }
@@ -306,45 +295,38 @@ impl<S: 'static> ControllerNode<S> {
             .collect()
     }
 
-    fn put(&self, app: &mut S, input: Input) {
+    fn put(&self, input: Input) {
         self.0.engine.borrow_mut().handle(input, now());
-        self.drain(app);
     }
 
     fn notice(&self, app: &mut S, notice: Notice<'_>) {
         (self.0.notice.borrow_mut())(app, notice);
     }
 
-    fn drain(&self, app: &mut S) {
-        if self.0.draining.replace(true) {
-            return;
-        }
-        loop {
-            let Some(output) = self.0.engine.borrow_mut().poll_output() else { break };
-            match output {
-                Output::Publish { channel, message } => {
-                    if let Some(publisher) = self.0.channels.borrow().get(&channel) {
-                        publisher.publish(wire::control_payload(&message));
-                    }
+    /// Does what the engine wants done.
+    fn act(&self, app: &mut S, output: Output) {
+        match output {
+            Output::Publish { channel, message } => {
+                if let Some(publisher) = self.0.channels.borrow().get(&channel) {
+                    publisher.publish(wire::control_payload(&message));
                 }
-                Output::QueryState { system, query } => self.query(app, system, query),
-                Output::WatchTransitions { system } => {
-                    if let Err(error) = self.watch(&system) {
-                        log::error!(target: self.0.node.logger(), "cannot watch {system}: {error}");
-                    }
-                }
-                Output::Event(event) => {
-                    if let Event::Joined { system, .. } = &event
-                        && let Err(error) = self.client(system)
-                    {
-                        log::error!(target: self.0.node.logger(), "cannot ask {system} for its state: {error}");
-                    }
-                    self.notice(app, Notice::Event(&event));
-                }
-                Output::Finished(report) => self.notice(app, Notice::Finished(&report)),
             }
+            Output::QueryState { system, query } => self.query(system, query),
+            Output::WatchTransitions { system } => {
+                if let Err(error) = self.watch(&system) {
+                    log::error!(target: self.0.node.logger(), "cannot watch {system}: {error}");
+                }
+            }
+            Output::Event(event) => {
+                if let Event::Joined { system, .. } = &event
+                    && let Err(error) = self.client(system)
+                {
+                    log::error!(target: self.0.node.logger(), "cannot ask {system} for its state: {error}");
+                }
+                self.notice(app, Notice::Event(&event));
+            }
+            Output::Finished(report) => self.notice(app, Notice::Finished(&report)),
         }
-        self.0.draining.set(false);
     }
 
     /// Made when the system is first heard of, so that it is matched when its state matters.
@@ -372,32 +354,32 @@ impl<S: 'static> ControllerNode<S> {
             &self.0.node,
             &topic,
             Qos::default(),
-            move |app, sample| {
+            move |_, sample| {
                 let TransitionEvent { start_state, goal_state, .. } = sample.message;
                 let (from, to) = (start_state.id.into(), goal_state.id.into());
-                me.put(app, Input::Transition { system: id.clone(), from, to });
+                me.put(Input::Transition { system: id.clone(), from, to });
             },
         )?;
         self.0.watches.borrow_mut().insert(system.clone(), watch);
         Ok(())
     }
 
-    fn query(&self, app: &mut S, system: SystemId, query: u64) {
+    fn query(&self, system: SystemId, query: u64) {
         match self.client(&system) {
             Ok(client) => {
                 let me = self.clone();
-                client.call(&GetStateRequest::default(), self.0.state_timeout, move |app, answer| {
+                client.call(&GetStateRequest::default(), self.0.state_timeout, move |_, answer| {
                     let result = match answer {
                         Ok(response) => Ok(State::from(response.current_state.id)),
                         Err(CallError::NoServer(_)) => Err(NoState::NoService),
                         Err(_) => Err(NoState::NoAnswer),
                     };
-                    me.put(app, Input::State { system, query, result });
+                    me.put(Input::State { system, query, result });
                 });
             }
             Err(error) => {
                 log::error!(target: self.0.node.logger(), "cannot ask {system} for its state: {error}");
-                self.put(app, Input::State { system, query, result: Err(NoState::NoAnswer) });
+                self.put(Input::State { system, query, result: Err(NoState::NoAnswer) });
             }
         }
     }

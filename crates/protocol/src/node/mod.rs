@@ -24,13 +24,9 @@ mod controlled;
 mod controller;
 mod wire;
 
-use std::time::SystemTime;
-
 pub use controlled::{ControlledNode, Hook, Options};
 pub use controller::{ControllerNode, Notice};
-use rosless_graph::{Qos, monotonic};
-
-use crate::time::Now;
+use rosless_graph::Qos;
 
 /// Control messages, both ways.
 pub fn control_qos() -> Qos {
@@ -40,8 +36,4 @@ pub fn control_qos() -> Qos {
 /// Announcements, both ways.
 pub fn environment_qos() -> Qos {
     Qos::default().transient_local().keep_all()
-}
-
-fn now() -> Now {
-    Now { mono: monotonic(), wall: SystemTime::now().into() }
 }

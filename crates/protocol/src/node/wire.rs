@@ -7,10 +7,11 @@ use rosless_wire::{
 };
 
 use super::{control_qos, environment_qos};
+use rosless_engine::Wall;
+
 use crate::{
     dialect::Dialect,
     message::{Announcement, Control},
-    time::Wall,
 };
 
 macro_rules! dialect_messages {

@@ -1,5 +1,7 @@
 //! Bytes and hashes that a real ROS 2 produced. `ROSLESS_GOLDEN` names another directory of the same layout.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test prints for people")]
+
 use crate::any_type::{AllTypes, AnyType};
 use crate::source::Source;
 use rosless_wire::cdr::ByteOrder;

@@ -112,7 +112,9 @@ impl Doctor {
                 out!("\nNothing failed; warnings: {warned}.");
                 Ok(())
             }
-            _ => Err(Failure::new(format!("Checks that failed: {failed}; warnings: {warned}."))),
+            _ => {
+                Err(Failure::new(format!("Checks that failed: {failed}; warnings: {warned}.")).told_in_json())
+            }
         }
     }
 }

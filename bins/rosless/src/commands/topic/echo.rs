@@ -15,6 +15,7 @@ use super::{SimTime, Source};
 use crate::{
     Environment,
     cli::seconds,
+    commands::names,
     failure::{Failure, Result},
     output::{self, err, out},
     qos::{self, QosArgs},
@@ -22,6 +23,7 @@ use crate::{
 
 #[derive(Args, Debug)]
 pub(crate) struct Echo {
+    #[arg(add = names::topics())]
     topic_name: String,
     /// Needed only to wait for a topic that is not published yet
     message_type: Option<String>,

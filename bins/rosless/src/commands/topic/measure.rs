@@ -9,6 +9,7 @@ use super::{SimTime, Source};
 use crate::{
     Environment,
     cli::seconds,
+    commands::names,
     failure::{Failure, Result},
     output,
     qos::{self, QosArgs},
@@ -16,6 +17,7 @@ use crate::{
 
 #[derive(Args, Debug)]
 pub(super) struct Measurement {
+    #[arg(add = names::topics())]
     topic_name: String,
     /// Leave after this long; exit code 1 if there was nothing to measure
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]

@@ -18,7 +18,7 @@ use rosless_graph::{
 };
 use serde_json::{Value, json};
 
-use super::{Named, joined, list};
+use super::{Named, joined, list, names};
 use crate::{
     Environment,
     failure::{Failure, Result},
@@ -44,7 +44,10 @@ pub(crate) enum Command {
     /// Print how old messages with a header are when they come
     Delay(delay::Delay),
     /// Print a topic's type
-    Type { topic_name: String },
+    Type {
+        #[arg(add = names::topics())]
+        topic_name: String,
+    },
     /// List the topics of a type
     Find {
         topic_type: String,
@@ -75,6 +78,7 @@ pub(crate) struct List {
 
 #[derive(Args, Debug)]
 pub(crate) struct Info {
+    #[arg(add = names::topics())]
     topic_name: String,
     /// Show node, type hash, gid and quality of service of every endpoint
     #[arg(short, long)]
@@ -186,11 +190,13 @@ impl Info {
     }
 }
 
+/// What ros2 calls a node that it does not know.
+const UNKNOWN_NODE: &str = "_NODE_NAME_UNKNOWN_";
+
 /// Name and namespace of the endpoint's node.
 fn owner(graph: &Graph, endpoint: &Endpoint) -> (String, String) {
-    let unknown = || "_NODE_NAME_UNKNOWN_".to_owned();
     graph.node_of(&endpoint.gid).map_or_else(
-        || (unknown(), "_NODE_NAMESPACE_UNKNOWN_".to_owned()),
+        || (UNKNOWN_NODE.to_owned(), "_NODE_NAMESPACE_UNKNOWN_".to_owned()),
         |node| (node.name, node.namespace),
     )
 }
@@ -245,10 +251,31 @@ fn policies(endpoint: &Endpoint) -> [(&'static str, String); 7] {
 
 fn endpoint_json(graph: &Graph, endpoint: &Endpoint) -> Value {
     let (name, namespace) = owner(graph, endpoint);
-    let qos: serde_json::Map<String, Value> =
-        policies(endpoint).into_iter().map(|(policy, value)| (policy.to_owned(), json!(value))).collect();
-    json!({"node": name, "namespace": namespace, "type": endpoint.type_name(), "type_hash": endpoint.type_hash,
-        "gid": endpoint.gid.to_string(), "qos": qos})
+    let node = (name != UNKNOWN_NODE).then_some((name, namespace));
+    let qos = &endpoint.qos;
+    let (history, depth) = match qos.history {
+        History::KeepLast(depth) => (Some("keep_last"), Some(depth)),
+        History::KeepAll => (Some("keep_all"), None),
+        History::Unknown => (None, None),
+    };
+    let nanoseconds = |duration: Option<Duration>| duration.map(|duration| duration.as_nanos() as u64);
+    json!({
+        "node": node.as_ref().map(|(name, _)| name),
+        "namespace": node.as_ref().map(|(_, namespace)| namespace),
+        "type": endpoint.type_name(),
+        "type_hash": endpoint.type_hash,
+        "gid": endpoint.gid.to_string(),
+        "qos": {
+            "reliability": if qos.reliability == Reliability::Reliable { "reliable" } else { "best_effort" },
+            "durability": if qos.durability == Durability::Volatile { "volatile" } else { "transient_local" },
+            "history": history,
+            "depth": depth,
+            "lifespan_ns": nanoseconds(qos.lifespan),
+            "deadline_ns": nanoseconds(qos.deadline),
+            "liveliness": if qos.liveliness == Liveliness::Automatic { "automatic" } else { "manual_by_topic" },
+            "liveliness_lease_ns": nanoseconds(qos.liveliness_lease),
+        },
+    })
 }
 
 /// Accepted because ros2 has it.
@@ -315,7 +342,7 @@ impl Source {
             (None, 0) if patience > Duration::ZERO => return Err(unknown(&graph, &topic)),
             (None, 0) => {
                 let unknown = unknown(&graph, &topic);
-                return Err(Failure::new(format!(
+                return Err(Failure::nobody(format!(
                     "Could not determine the type for the passed topic. {}\n\
                      To wait for it, name the type: `rosless topic echo {topic} TYPE`",
                     unknown.message

@@ -11,6 +11,7 @@ use crate::{
     Environment,
     cli::{hertz, seconds},
     commands::joined,
+    commands::names,
     failure::{Failure, Result},
     output::{self, err, out},
     qos::QosArgs,
@@ -20,6 +21,7 @@ use crate::{
 
 #[derive(Args, Debug)]
 pub(crate) struct Publish {
+    #[arg(add = names::topics())]
     topic_name: String,
     message_type: String,
     /// The message as YAML, such as "{data: hi}"; what is left out has its default. `header: auto` and `stamp: now`
@@ -61,9 +63,13 @@ const ACKNOWLEDGED: Duration = Duration::from_secs(2);
 
 impl Publish {
     pub(crate) fn run(self, environment: &Environment) -> Result<()> {
-        let spin = environment.global.spin_time;
         self.sim_time.remark();
-        let session = Session::join(&environment.settings, spin, self.node_name.as_deref(), true)?;
+        let session = match &self.node_name {
+            Some(name) => {
+                Session::join(&environment.settings, name, ())?.spin_time(environment.global.spin_time)
+            }
+            None => environment.join()?,
+        };
         let topic = absolute(&self.topic_name);
         let known = self.resolve_type(environment, &session, &topic)?;
         // What cannot be read is refused before anybody sees a publisher.
@@ -119,7 +125,7 @@ impl Publish {
             matched >= wanted
         })?;
         if !found {
-            return Err(Failure::new(format!(
+            return Err(Failure::nobody(format!(
                 "Timed out waiting for subscribers: Expected {wanted} subscribers but only got {} subscribers",
                 publisher.matched()
             )));

@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rosless_motion::{RawPrimitive, Refusal, primitive::code};
-use serde_json::Value;
-
-use crate::report::reason_of;
+use crate::{Origin, PrimitiveId, RawPrimitive, Refusal, Report, primitive::code, report::Cause};
 
 /// A program on its way. Its messages have places, from 0 in the order of the program.
 #[derive(Debug)]
@@ -96,48 +93,49 @@ impl Sending {
         Some(message)
     }
 
-    /// True when the event is about this program, whose publisher is `own`.
-    pub fn hear(&mut self, event: &Value, own: &str) -> bool {
-        let id = event["id"].as_u64();
-        let name = event["event"].as_str().unwrap_or_default();
-        if event["publisher"] == *own {
-            let Some(place) = self.place_of_sample(event) else { return false };
+    /// True when the report is about this program, whose publisher is `own`.
+    pub fn hear(&mut self, report: &Report, own: &str) -> bool {
+        if let Some(origin) = report.origin().filter(|origin| origin.publisher == own) {
+            let Some(place) = self.place_of_sample(origin) else { return false };
             self.answered += 1;
-            match id {
-                Some(id) if name == "accepted" => self.accepted(id, place),
-                _ => self.refused(place, reason_of(event)),
+            match report {
+                Report::Accepted { id, .. } => self.accepted(*id, place),
+                Report::Refused { cause, reason, .. } => self.refused(place, *cause, reason),
+                _ => self.refused(place, Cause::Other, "it was obeyed at once, so it is no motion"),
             }
             return true;
         }
-        let Some(id) = id.filter(|id| self.place.contains_key(id)) else { return false };
+        let Some(id) = report.id().filter(|id| self.place.contains_key(id)) else { return false };
         let place = self.place[&id];
-        match name {
-            "started" => self.taken_through(place),
-            "blended" => {
-                let next = event["next"].as_u64().and_then(|next| self.place.get(&next));
-                self.taken_through(next.copied().unwrap_or(place));
+        match report {
+            Report::Started { .. } => self.taken_through(place),
+            Report::Blended { next, .. } => {
+                self.taken_through(self.place.get(next).copied().unwrap_or(place));
             }
-            "finished" => {
+            Report::Finished { .. } => {
                 self.taken_through(place);
                 self.unfinished.remove(&id);
                 self.finished += 1;
             }
-            "failed" | "discarded" => {
+            Report::Failed { reason, .. } => {
                 self.unfinished.remove(&id);
-                let what = if name == "failed" { "failed" } else { "was discarded" };
-                self.fail(format!("primitive {} {what}: {}", place + 1, reason_of(event)));
+                self.fail(format!("primitive {} failed: {reason}", place + 1));
+            }
+            Report::Discarded { reason, .. } => {
+                self.unfinished.remove(&id);
+                self.fail(format!("primitive {} was discarded: {reason}", place + 1));
             }
             _ => {}
         }
         true
     }
 
-    fn place_of_sample(&self, event: &Value) -> Option<usize> {
-        let index = usize::try_from(event["sequence"].as_u64()?.checked_sub(1)?).ok()?;
+    fn place_of_sample(&self, origin: &Origin) -> Option<usize> {
+        let index = usize::try_from(origin.sequence.checked_sub(1)?).ok()?;
         self.published.get(index).copied()
     }
 
-    fn accepted(&mut self, id: u64, place: usize) {
+    fn accepted(&mut self, id: PrimitiveId, place: usize) {
         if let Some(full) = self.full {
             self.fail(format!("primitive {} was refused: {}", full + 1, Refusal::QueueFull(self.size)));
         }
@@ -148,8 +146,8 @@ impl Sending {
         }
     }
 
-    fn refused(&mut self, place: usize, reason: String) {
-        let is_full = reason == Refusal::QueueFull(self.size).to_string();
+    fn refused(&mut self, place: usize, cause: Cause, reason: &str) {
+        let is_full = cause == Cause::QueueFull;
         let is_start = self.messages[place].kind == code::MOTION_SEQUENCE_START;
         if is_full && (is_start || self.end_of(place) == place) {
             self.full.get_or_insert(place);
@@ -197,14 +195,12 @@ impl Sending {
         all_sent && self.unanswered() == 0 && self.unfinished.is_empty()
     }
 
-    /// An event that was heard, for people.
-    pub fn describe(&self, event: &Value) -> String {
-        let place = match event["id"].as_u64().and_then(|id| self.place.get(&id)) {
-            Some(place) => *place,
-            None => self.place_of_sample(event).unwrap_or(0),
-        };
+    /// A report that was heard, for people.
+    pub fn describe(&self, report: &Report) -> String {
+        let known = report.id().and_then(|id| self.place.get(&id).copied());
+        let place = known.or_else(|| self.place_of_sample(report.origin()?)).unwrap_or(0);
         let kind = self.messages.get(place).map_or("", |message| kind_name(message.kind));
-        format!("{:>4}/{} {kind:<5} {}", place + 1, self.messages.len(), crate::report::describe(event))
+        format!("{:>4}/{} {kind:<5} {report}", place + 1, self.messages.len())
     }
 }
 
@@ -229,22 +225,34 @@ pub fn kind_name(kind: i16) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn kinds(kinds: &[i16]) -> Vec<RawPrimitive> {
         kinds.iter().map(|kind| RawPrimitive { kind: *kind, ..Default::default() }).collect()
     }
 
-    fn accepted(sequence: u64, id: u64) -> Value {
-        json!({"event": "accepted", "id": id, "publisher": "me", "sequence": sequence})
+    fn origin(sequence: u64) -> Option<Origin> {
+        Some(Origin { publisher: "me".into(), sequence: sequence as i64 })
     }
 
-    fn refused(sequence: u64, reason: &str) -> Value {
-        json!({"event": "refused", "reason": reason, "publisher": "me", "sequence": sequence})
+    fn accepted(sequence: u64, id: u64) -> Report {
+        Report::Accepted { id, warnings: vec![], origin: origin(sequence) }
     }
 
-    fn event(name: &str, id: u64) -> Value {
-        json!({"event": name, "id": id, "reason": "because"})
+    fn full(sequence: u64) -> Report {
+        let cause = Cause::QueueFull;
+        Report::Refused { cause, reason: "in words that may change".into(), origin: origin(sequence) }
+    }
+
+    fn refused(sequence: u64, reason: &str) -> Report {
+        Report::Refused { cause: Cause::Other, reason: reason.into(), origin: origin(sequence) }
+    }
+
+    fn event(name: &str, id: u64) -> Report {
+        match name {
+            "started" => Report::Started { id },
+            "finished" => Report::Finished { id },
+            _ => Report::Discarded { id, reason: "because".into() },
+        }
     }
 
     /// Everything that may be sent now, as kinds.
@@ -315,16 +323,15 @@ mod tests {
     fn who_finds_the_queue_full_comes_again() {
         let mut sending = Sending::new(kinds(&[0, 50, 100, 0, 101]), 3);
         assert_eq!(sent(&mut sending, 0), [0, 50]);
-        let full = Refusal::QueueFull(3).to_string();
         sending.hear(&accepted(1, 0), "me");
-        sending.hear(&refused(2, &full), "me");
+        sending.hear(&full(2), "me");
         assert!(!sending.is_over());
         assert_eq!(sent(&mut sending, 3), [0; 0]);
         assert_eq!(sent(&mut sending, 1), [50]);
         sending.hear(&accepted(3, 7), "me");
         sending.hear(&event("started", 7), "me");
         assert_eq!(sent(&mut sending, 0), [100]);
-        sending.hear(&refused(4, &full), "me");
+        sending.hear(&full(4), "me");
         assert_eq!(sent(&mut sending, 1), [100]);
         sending.hear(&accepted(5, 9), "me");
         assert_eq!(sent(&mut sending, 1), [0, 101]);
@@ -341,7 +348,7 @@ mod tests {
     fn a_refusal_that_would_change_the_order_is_a_problem() {
         let mut sending = Sending::new(kinds(&[0, 0, 0]), 2);
         assert_eq!(sent(&mut sending, 0), [0, 0]);
-        sending.hear(&refused(1, &Refusal::QueueFull(2).to_string()), "me");
+        sending.hear(&full(1), "me");
         assert_eq!(sent(&mut sending, 0), [0; 0], "the second is not answered");
         sending.hear(&accepted(2, 5), "me");
         assert_eq!(sent(&mut sending, 0), [0; 0]);

@@ -3,25 +3,36 @@
 //! A reliable reader does not match a best-effort publisher, and a best-effort reader gets what a reliable publisher
 //! sends, too, but not in order and not all of it. So each publisher is heard through one of them only.
 
-use std::collections::HashMap;
-
-use rosless_graph::{Gid, qos::Reliability};
+use std::{collections::HashMap, hash::Hash};
 
 /// Publishers remembered; the memory of the rest is dropped rather than grown.
 const MAX_PUBLISHERS: usize = 1000;
 
-/// Which samples have been taken.
-#[derive(Debug, Default)]
-pub struct Intake {
-    last: HashMap<Gid, i64>,
+/// What a reader asks for and a publisher offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reliability {
+    Reliable,
+    BestEffort,
 }
 
-impl Intake {
+/// Which samples of whom have been taken; `P` names a publisher.
+#[derive(Debug)]
+pub struct Intake<P> {
+    last: HashMap<P, i64>,
+}
+
+impl<P> Default for Intake<P> {
+    fn default() -> Self {
+        Self { last: HashMap::new() }
+    }
+}
+
+impl<P: Eq + Hash> Intake<P> {
     /// Whether to take the sample number `sequence` of `publisher`, which came through a reader of quality `through`.
     /// `offered` is what the publisher announced; `None` when it is not known.
     pub fn takes(
         &mut self,
-        publisher: Gid,
+        publisher: P,
         sequence: i64,
         through: Reliability,
         offered: Option<Reliability>,
@@ -44,8 +55,8 @@ mod tests {
     use super::*;
     use Reliability::{BestEffort, Reliable};
 
-    const A: Gid = Gid([1; 16]);
-    const B: Gid = Gid([2; 16]);
+    const A: u128 = 1;
+    const B: u128 = 2;
 
     #[test]
     fn a_reliable_publisher_is_heard_in_order_although_the_other_reader_is_ahead() {
@@ -76,7 +87,7 @@ mod tests {
     fn the_memory_is_bounded() {
         let mut intake = Intake::default();
         for n in 0..3 * MAX_PUBLISHERS as u128 {
-            intake.takes(Gid(n.to_le_bytes()), 1, BestEffort, None);
+            intake.takes(n, 1, BestEffort, None);
         }
         assert!(intake.last.len() <= MAX_PUBLISHERS);
     }

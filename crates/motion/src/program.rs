@@ -12,8 +12,9 @@
 //!     - {circ: {via: {…}, goal: {…}}, velocity: 0.2, acceleration: 1.0}
 //! ```
 
-use rosless_motion::{Frames, RawPose, RawPrimitive, Refusal, check, primitive::code};
 use serde::Deserialize;
+
+use crate::{Frames, RawPose, RawPrimitive, Refusal, check, primitive::code};
 
 /// The primitives of a file, in order.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,5 @@
 //! The two message packages that carry primitives, and what they mean.
 
-use rosless_motion::{RawPose, RawPrimitive};
 use rosless_wire::{
     Action,
     control_msgs::{
@@ -17,6 +16,8 @@ use rosless_wire::{
     },
     std_msgs::msg::Header,
 };
+
+use crate::{RawPose, RawPrimitive};
 
 fn raw_pose(stamped: PoseStamped) -> RawPose {
     let Pose { position: p, orientation: q } = stamped.pose;

@@ -1,19 +1,13 @@
-//! Log records as ROS people know them on the console: format, colours and levels of rcutils.
+//! Format, colours and levels of rcutils.
 
 use std::{
-    collections::BTreeMap,
+    borrow::Cow,
     fmt::{self, Write as _},
-    fs::File,
-    io::{self, Write},
-    os::{fd::AsFd, unix::fs::FileTypeExt},
     str::FromStr,
-    sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
-use crate::{Error, Result, config::UsageError};
+use crate::config::UsageError;
 
 /// Severity of a log record, numbered as in `rcl_interfaces/msg/Log`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -179,7 +173,8 @@ impl ConsoleFormat {
                 Part::Text(text) => out.write_str(text),
                 Part::Severity => write!(out, "{}", record.severity),
                 Part::Name => out.write_str(record.name),
-                Part::Message => out.write_str(record.message),
+                // Names and texts from the network are in it: they must not steer the terminal.
+                Part::Message => out.write_str(&visible(record.message)),
                 Part::Time => write!(out, "{seconds:010}.{:09}", record.stamp.subsec_nanos()),
                 Part::Nanoseconds => write!(out, "{:019}", record.stamp.as_nanos()),
                 Part::DateTime => out.write_str(&utc_date_time(record.stamp)),
@@ -200,6 +195,16 @@ impl Default for ConsoleFormat {
     fn default() -> Self {
         Self::new(Self::DEFAULT, false)
     }
+}
+
+/// Text with its control characters made visible, but for the ends of lines and tabs.
+fn visible(text: &str) -> Cow<'_, str> {
+    let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if !text.contains(steers) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |c: char| if steers(c) { c.escape_default().to_string() } else { c.to_string() };
+    Cow::Owned(text.chars().map(shown).collect())
 }
 
 fn part(token: &str) -> Option<Part> {
@@ -262,126 +267,6 @@ fn utc_date_time(stamp: Duration) -> String {
     )
 }
 
-/// Which records are worth showing: a level per logger, inherited along the dots of its name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoggerLevels {
-    default: Severity,
-    loggers: BTreeMap<String, Severity>,
-}
-
-impl Default for LoggerLevels {
-    fn default() -> Self {
-        Self { default: Severity::Info, loggers: BTreeMap::new() }
-    }
-}
-
-impl LoggerLevels {
-    pub fn set_default(&mut self, level: Severity) {
-        self.default = level;
-    }
-
-    pub fn set(&mut self, logger: impl Into<String>, level: Severity) {
-        self.loggers.insert(logger.into(), level);
-    }
-
-    /// The least severity that `logger` shows.
-    pub fn level(&self, logger: &str) -> Severity {
-        let mut name = logger;
-        loop {
-            if let Some(level) = self.loggers.get(name) {
-                return *level;
-            }
-            match name.rfind('.') {
-                Some(dot) => name = &name[..dot],
-                None => return self.default,
-            }
-        }
-    }
-
-    /// What was set for exactly this logger.
-    pub fn named(&self, logger: &str) -> Option<Severity> {
-        self.loggers.get(logger).copied()
-    }
-
-    pub fn is_enabled(&self, logger: &str, severity: Severity) -> bool {
-        severity >= self.level(logger)
-    }
-
-    /// The least severity shown by any logger: what is below it needs no look at the names.
-    pub fn lowest(&self) -> Severity {
-        self.loggers.values().copied().fold(self.default, Severity::min)
-    }
-}
-
-impl From<&crate::config::RosArguments> for LoggerLevels {
-    fn from(arguments: &crate::config::RosArguments) -> Self {
-        let mut levels = Self::default();
-        levels.default = arguments.log_level.unwrap_or(levels.default);
-        levels.loggers.extend(arguments.logger_levels.iter().cloned());
-        levels
-    }
-}
-
-/// Writes what somebody asked for to standard output. `false` when the reader has left, as `head` does: there is nobody to
-/// tell any more.
-///
-/// # Errors
-/// When it cannot be written, as on a full disk.
-pub fn answer(text: &str) -> Result<bool> {
-    written(io::stdout().lock(), text)
-}
-
-fn written(mut output: impl Write, text: &str) -> Result<bool> {
-    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(source) => Err(Error::Io { what: "cannot write to stdout", source }),
-    }
-}
-
-/// Standard output if it is a pipe. Watched by the event loop, it becomes ready when its reader leaves and at no other time.
-pub fn stdout_pipe() -> Option<File> {
-    let stdout = File::from(io::stdout().as_fd().try_clone_to_owned().ok()?);
-    stdout.metadata().is_ok_and(|metadata| metadata.file_type().is_fifo()).then_some(stdout)
-}
-
-/// Prints a line to standard output, as `println!` does; see [`eprint_line`].
-pub fn print_line(text: &str) {
-    static LOST: AtomicU64 = AtomicU64::new(0);
-    write_line(io::stdout().lock(), text, &LOST);
-}
-
-/// Prints a line to standard error, as `eprintln!` does, but goes on when it cannot: a disk that is full, a reader that
-/// has left and a reader that has stopped reading must not stop a daemon. A slow reader is waited for, but once it takes
-/// nothing for a second, no longer. Lines that nobody took are counted, and the next one that gets through says how many
-/// there were.
-pub fn eprint_line(text: &str) {
-    static LOST: AtomicU64 = AtomicU64::new(0);
-    write_line(io::stderr().lock(), text, &LOST);
-}
-
-/// A pipe that says it is writable has room for this much (`PIPE_BUF`).
-const NEVER_BLOCKS: usize = 4096;
-
-fn write_line(mut output: impl Write + AsFd, text: &str, lost: &AtomicU64) {
-    let missing = lost.swap(0, Ordering::Relaxed);
-    let notice =
-        if missing > 0 { format!("({missing} lines could not be printed)\n") } else { String::new() };
-    let line = format!("{notice}{text}\n");
-    let patience = if missing > 0 { 0 } else { 1 };
-    for part in line.as_bytes().chunks(NEVER_BLOCKS) {
-        if !is_writable(&output, patience) || output.write_all(part).and_then(|()| output.flush()).is_err() {
-            lost.fetch_add(missing + 1, Ordering::Relaxed);
-            return;
-        }
-    }
-}
-
-fn is_writable(output: &impl AsFd, seconds: i64) -> bool {
-    let mut fds = [PollFd::new(output, PollFlags::OUT)];
-    poll(&mut fds, Some(&Timespec { tv_sec: seconds, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -397,17 +282,6 @@ mod tests {
         function: "run",
         line: 7,
     };
-
-    #[test]
-    fn a_reader_that_has_left_is_no_failure_but_a_full_disk_is() {
-        let (reader, writer) = io::pipe().unwrap();
-        assert!(written(&writer, "x").unwrap());
-        drop(reader);
-        assert!(!written(&writer, "x").unwrap());
-        let full = File::options().write(true).open("/dev/full").unwrap();
-        let error = written(full, "x").unwrap_err().to_string();
-        assert!(error.starts_with("cannot write to stdout: "), "{error}");
-    }
 
     #[test]
     fn the_default_is_the_ros_console_format() {
@@ -469,15 +343,10 @@ mod tests {
     }
 
     #[test]
-    fn loggers_inherit_their_level_along_the_dots() {
-        let mut levels = LoggerLevels::default();
-        levels.set("ns", Severity::Warn);
-        levels.set("ns.node", Severity::Debug);
-        assert!(levels.is_enabled("ns.node.part", Severity::Debug));
-        assert!(!levels.is_enabled("ns.other", Severity::Info));
-        assert!(levels.is_enabled("nsx", Severity::Info));
-        assert!(!levels.is_enabled("nsx", Severity::Debug));
-        assert_eq!(levels.lowest(), Severity::Debug);
+    fn a_logged_text_cannot_steer_the_terminal() {
+        let record = Record { message: "cam\x1b[2J\u{9b}1m\r\ttwo\nlines", ..RECORD };
+        let line = ConsoleFormat::new("{message}", false).format(&record);
+        assert_eq!(line, "cam\\u{1b}[2J\\u{9b}1m\\r\ttwo\nlines");
     }
 
     proptest! {
@@ -488,65 +357,5 @@ mod tests {
                 prop_assert!(line.contains(&message));
             }
         }
-    }
-
-    #[test]
-    fn lines_that_cannot_be_printed_are_counted_and_nothing_waits_for_ever() {
-        let (reader, writer) = io::pipe().unwrap();
-        let lost = AtomicU64::new(0);
-        let line = "x".repeat(NEVER_BLOCKS - 1);
-        // More than any pipe holds: writing without asking would wait here for ever.
-        for _ in 0..1024 {
-            write_line(&writer, &line, &lost);
-        }
-        let count = lost.load(Ordering::Relaxed);
-        assert!((1..1024).contains(&count), "{count} lines lost");
-        let mut reader = io::BufReader::new(reader);
-        let mut heard = String::new();
-        for _ in count..1024 {
-            io::BufRead::read_line(&mut reader, &mut heard).unwrap();
-        }
-        write_line(&writer, "hello again", &lost);
-        heard.clear();
-        io::BufRead::read_line(&mut reader, &mut heard).unwrap();
-        assert_eq!(heard, format!("({count} lines could not be printed)\n"));
-        heard.clear();
-        io::BufRead::read_line(&mut reader, &mut heard).unwrap();
-        assert_eq!(heard, "hello again\n");
-        assert_eq!(lost.load(Ordering::Relaxed), 0);
-    }
-
-    #[test]
-    fn a_slow_reader_gets_every_line() {
-        let (reader, writer) = io::pipe().unwrap();
-        let lost = AtomicU64::new(0);
-        // A reader that begins only when the pipe is full.
-        let full = std::sync::Barrier::new(2);
-        std::thread::scope(|scope| {
-            let heard = scope.spawn(|| {
-                full.wait();
-                io::BufRead::lines(io::BufReader::new(reader)).count()
-            });
-            let line = "x".repeat(NEVER_BLOCKS - 1);
-            let mut written = 0;
-            while is_writable(&writer, 0) {
-                write_line(&writer, &line, &lost);
-                written += 1;
-            }
-            full.wait();
-            for _ in 0..100 {
-                write_line(&writer, &line, &lost);
-            }
-            drop(writer);
-            assert_eq!(heard.join().unwrap(), written + 100);
-        });
-        assert_eq!(lost.load(Ordering::Relaxed), 0);
-    }
-
-    #[test]
-    fn a_full_disk_is_no_reason_to_stop() {
-        let lost = AtomicU64::new(0);
-        write_line(File::options().write(true).open("/dev/full").unwrap(), "x", &lost);
-        assert_eq!(lost.load(Ordering::Relaxed), 1);
     }
 }

@@ -1,0 +1,67 @@
+//! Arguments that many commands have, with one rule for each kind.
+
+use std::time::Duration;
+
+use clap::Args;
+
+/// What every command of every program understands.
+#[derive(Args, Debug, Clone, Default)]
+pub struct Shared {
+    /// Print JSON, failures too: one document, or one per line where there are many
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// As long as anybody waits for anything: a year.
+const LONGEST: f64 = 31_536_000.0;
+
+/// Seconds with a fraction, from 0 to a year.
+///
+/// # Errors
+/// What is expected, for people.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    let parsed = text.parse().ok().filter(|seconds| (0.0..=LONGEST).contains(seconds));
+    parsed
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| format!("expected seconds from 0 to {LONGEST} (a year), such as 2 or 0.5"))
+}
+
+/// A rate in hertz, as the period it means.
+///
+/// # Errors
+/// What is expected, for people.
+pub fn hertz(text: &str) -> Result<Duration, String> {
+    text.parse::<f64>()
+        .ok()
+        .filter(|rate| *rate > 0.0)
+        .and_then(|rate| Duration::try_from_secs_f64(1.0 / rate).ok())
+        .ok_or_else(|| "expected a rate in hertz above 0".to_owned())
+}
+
+/// A number from `min` to `max`.
+///
+/// # Errors
+/// What is expected, for people.
+pub fn within(text: &str, min: f64, max: f64) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| (min..=max).contains(number));
+    number.ok_or_else(|| format!("must be a number from {min} to {max}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_rule_for_durations() {
+        for (text, expected) in [("0", 0), ("0.5", 500), ("1e3", 1_000_000), ("31536000", 31_536_000_000)] {
+            assert_eq!(seconds(text), Ok(Duration::from_millis(expected)), "{text}");
+        }
+        for text in ["", "x", "-1", "NaN", "inf", "31536001", "1e300"] {
+            assert!(seconds(text).unwrap_err().contains("from 0 to 31536000"), "{text}");
+        }
+        assert_eq!(hertz("4"), Ok(Duration::from_millis(250)));
+        assert!(hertz("0").is_err() && hertz("nan").is_err() && hertz("1e-300").is_err());
+        assert_eq!(within("2", 1.0, 2.0), Ok(2.0));
+        assert!(within("NaN", 1.0, 2.0).is_err());
+    }
+}

@@ -1,0 +1,333 @@
+//! One actuator at a time: which outputs move it and keep the others where they are. No I/O, no clock.
+
+use crate::{
+    Params, Profile, Time,
+    doll::{self, Doll, Guide, Lift},
+    engine::Which,
+    pedestal::{self, Cylinders, Pedestal},
+    sequence::{Mechanism, View},
+    status::digits,
+};
+
+/// One actuator and where it shall go.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Actuator {
+    /// Number from 1, and out or in.
+    Cylinder {
+        number: u8,
+        out: bool,
+    },
+    Tilt {
+        degrees: f64,
+    },
+    Lift(Lift),
+    Guide(Guide),
+    /// Number from 1.
+    Latch {
+        number: u8,
+    },
+}
+
+impl Actuator {
+    /// The mechanism it belongs to.
+    pub fn which(&self) -> Which {
+        if matches!(self, Self::Cylinder { .. }) { Which::Pedestal } else { Which::Doll }
+    }
+
+    /// The outputs `command` with this actuator moved.
+    fn apply(&self, mut command: doll::Command, profile: Profile) -> Result<doll::Command, Refusal> {
+        let no = |reason: &str| Err(Refusal::Hardware(reason.to_owned()));
+        match *self {
+            Self::Cylinder { .. } => {}
+            Self::Tilt { degrees } => command.tilt = degrees,
+            Self::Lift(Lift::Hold) if !profile.lift_holds() => {
+                return no("this hardware's lift cannot stop half-way");
+            }
+            Self::Lift(to) => command.lift = to,
+            Self::Guide(_) if profile != Profile::Nucleo => {
+                return no("only the profile nucleo has guide servos");
+            }
+            Self::Guide(to) => command.guide = to,
+            Self::Latch { .. } if profile != Profile::Nucleo => {
+                return no("only the profile nucleo has latches");
+            }
+            Self::Latch { number } => match command.latches.get_mut(usize::from(number.wrapping_sub(1))) {
+                Some(latch) => *latch = true,
+                None => return no("there are two latches"),
+            },
+        }
+        Ok(command)
+    }
+}
+
+/// Why an actuator is not moved.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("interlock: {0}; --force moves anyway")]
+    Interlock(String),
+    #[error("{0}")]
+    Hardware(String),
+    #[error("the mechanism's sensors are gone")]
+    NoSensors,
+    #[error("the doll does not rest")]
+    NoRest,
+}
+
+/// Outputs ready to be sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Outputs {
+    Pedestal(Cylinders),
+    Doll(doll::Command),
+}
+
+/// What to send, and what to look for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Move {
+    actuator: Actuator,
+    pub outputs: Outputs,
+    /// To be sent at the end: a latch's solenoid must not stay under current.
+    pub relaxed: Option<Outputs>,
+    /// An interlock that was overridden.
+    pub overridden: Option<String>,
+    tolerance: f64,
+}
+
+/// A tilt that changes less, in degrees, stands.
+const STILL: f64 = 1.0;
+
+/// What the mechanism told, and what others told it.
+#[derive(Debug, Default)]
+pub struct Bench {
+    pub pedestal: Option<pedestal::Sensors>,
+    pedestal_told: Option<Cylinders>,
+    pedestal_history: pedestal::History,
+    pub doll: Option<doll::Sensors>,
+    doll_told: Option<doll::Command>,
+    /// Where the doll has stood, and since when.
+    doll_stands: Option<(doll::Sensors, Time)>,
+}
+
+impl Bench {
+    /// The pedestal told its sensors.
+    pub fn sense_pedestal(&mut self, sensors: pedestal::Sensors, params: &Params, now: Time) {
+        let (before, told) = (self.pedestal.replace(sensors), self.pedestal_told);
+        let history = &mut self.pedestal_history;
+        Pedestal::note_sensors(history, before.as_ref(), &sensors, told.as_ref(), params, now);
+    }
+
+    /// Somebody moved the pedestal.
+    pub fn tell_pedestal(&mut self, command: Cylinders, now: Time) {
+        let before = self.pedestal_told.replace(command);
+        Pedestal::note_command(&mut self.pedestal_history, before.as_ref(), &command, now);
+    }
+
+    /// The doll told its sensors.
+    pub fn sense_doll(&mut self, sensors: doll::Sensors, now: Time) {
+        self.doll = Some(sensors);
+        let stands = self.doll_stands.is_some_and(|(stood, _)| {
+            (stood.tilt - sensors.tilt).abs() < STILL && stood.end() == sensors.end()
+        });
+        if !stands {
+            self.doll_stands = Some((sensors, now));
+        }
+    }
+
+    /// Somebody moved the doll.
+    pub fn tell_doll(&mut self, command: doll::Command) {
+        self.doll_told = Some(command);
+    }
+
+    /// Whether the mechanism has told its sensors.
+    pub fn senses(&self, which: Which) -> bool {
+        match which {
+            Which::Pedestal => self.pedestal.is_some(),
+            Which::Doll => self.doll.is_some(),
+        }
+    }
+
+    /// Outputs that move no cylinder, once it is known that none is under way.
+    fn pedestal_rest(&self, params: &Params, now: Time) -> Option<Cylinders> {
+        let (sensors, told) = (self.pedestal.as_ref()?, self.pedestal_told.as_ref());
+        Pedestal::resting(sensors, told, &self.pedestal_history, params, now).ok()
+    }
+
+    fn doll_rest(&self, params: &Params, now: Time) -> Option<doll::Command> {
+        let (sensors, (_, since)) = (self.doll.as_ref()?, self.doll_stands?);
+        let quiet = now.saturating_sub(since).as_secs_f64() >= params.settle;
+        let rest = || Doll::resting(sensors, None, &doll::History::default(), params, now).ok();
+        self.doll_told.or_else(|| if quiet { rest() } else { None })
+    }
+
+    /// Whether it is known which outputs move nothing.
+    pub fn rests(&self, which: Which, params: &Params, now: Time) -> bool {
+        match which {
+            Which::Pedestal => self.pedestal_rest(params, now).is_some(),
+            Which::Doll => self.doll_rest(params, now).is_some(),
+        }
+    }
+
+    /// Whether nobody told where the guide was sent: a doll at rest is then given one that is out.
+    pub fn guesses_guide(&self) -> bool {
+        self.doll_told.is_none()
+    }
+
+    /// The outputs that move `actuator`. `told` are the controller's last ones: they keep the others where they are, or
+    /// on their way. An interlock that says no is obeyed unless `force`.
+    ///
+    /// # Errors
+    /// Why it is not moved.
+    pub fn plan(
+        &self,
+        actuator: Actuator,
+        told: &crate::status::Outputs,
+        force: bool,
+        params: &Params,
+        now: Time,
+    ) -> Result<Move, Refusal> {
+        let (outputs, interlock, relaxed) = match actuator {
+            Actuator::Cylinder { number, out } => {
+                let sensors = self.pedestal.ok_or(Refusal::NoSensors)?;
+                let rest = || self.pedestal_rest(params, now).unwrap_or(sensors.cylinders);
+                let told = told.daiza.unwrap_or_else(rest);
+                let mut next = told;
+                let no = || Refusal::Hardware("there are four cylinders".to_owned());
+                *next.get_mut(usize::from(number.wrapping_sub(1))).ok_or_else(no)? = out;
+                let history = &self.pedestal_history;
+                let view = View::<Pedestal> { sensors: &sensors, command: &told, history, params, now };
+                (Outputs::Pedestal(next), Pedestal::interlock(&view, &next), None)
+            }
+            _ => {
+                let sensors = self.doll.ok_or(Refusal::NoSensors)?;
+                let history = doll::History::default();
+                let told = told.hina.or_else(|| self.doll_rest(params, now));
+                let told = told.or_else(|| Doll::resting(&sensors, None, &history, params, now).ok());
+                let told = told.ok_or(Refusal::NoRest)?;
+                let next = actuator.apply(told, params.profile)?;
+                let view = View::<Doll> { sensors: &sensors, command: &told, history: &history, params, now };
+                let relaxed = doll::Command { latches: [false; 2], ..next };
+                let relaxed = (next.latches != [false; 2]).then_some(Outputs::Doll(relaxed));
+                (Outputs::Doll(next), Doll::interlock(&view, &next), relaxed)
+            }
+        };
+        let overridden = match interlock {
+            Err(reason) if !force => return Err(Refusal::Interlock(reason)),
+            other => other.err(),
+        };
+        Ok(Move { actuator, outputs, relaxed, overridden, tolerance: params.tolerance })
+    }
+
+    /// Whether what was moved is where it was sent, as far as its sensors tell.
+    pub fn arrived(&self, moved: &Move) -> bool {
+        match (moved.actuator, moved.outputs, self.pedestal, self.doll) {
+            (Actuator::Cylinder { number, out }, _, Some(sensors), _) => {
+                sensors.cylinders.get(usize::from(number.wrapping_sub(1))) == Some(&out)
+            }
+            (Actuator::Tilt { degrees }, .., Some(sensors)) => {
+                (sensors.tilt - degrees).abs() <= moved.tolerance
+            }
+            (Actuator::Lift(to), .., Some(sensors)) => to == Lift::Hold || sensors.end() == Some(to),
+            (Actuator::Latch { .. }, Outputs::Doll(next), _, Some(sensors)) => {
+                (0..2).all(|i| !next.latches[i] || sensors.latches[i])
+            }
+            // The guide has no sensor.
+            (Actuator::Guide(_), .., Some(_)) => true,
+            _ => false,
+        }
+    }
+
+    /// The sensors in a line; empty before the first.
+    pub fn line(&self, which: Which) -> String {
+        let bit = |bit: bool| if bit { '1' } else { '0' };
+        match (which, self.pedestal, self.doll) {
+            (Which::Pedestal, Some(s), _) => {
+                format!("cylinders {}  pedestal {}", digits(&s.cylinders), bit(s.pedestal))
+            }
+            (Which::Doll, _, Some(s)) => format!(
+                "tilt {:6.1}°  up {} down {} walls {} stowed {}  latches {}",
+                s.tilt,
+                bit(s.up),
+                bit(s.down),
+                digits(&s.walls),
+                bit(s.stowed),
+                digits(&s.latches)
+            ),
+            _ => String::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::Outputs as Told;
+
+    fn at(millis: u64) -> Time {
+        Time::from_millis(millis)
+    }
+
+    fn doll_bench(sensors: doll::Sensors, params: &Params) -> Bench {
+        let mut bench = Bench::default();
+        bench.sense_doll(sensors, at(0));
+        assert!(!bench.rests(Which::Doll, params, at(100)), "it may be on its way");
+        bench.sense_doll(sensors, at(2000));
+        assert!(bench.rests(Which::Doll, params, at(2000)));
+        bench
+    }
+
+    #[test]
+    fn one_cylinder_moves_and_the_others_keep_what_they_were_told() {
+        let params = Params::defaults(Profile::Document);
+        let mut bench = Bench::default();
+        let out = Actuator::Cylinder { number: 4, out: true };
+        let told = Told { daiza: Some([true, true, false, false]), hina: None };
+        assert_eq!(bench.plan(out, &told, false, &params, at(0)), Err(Refusal::NoSensors));
+        let sensors = pedestal::Sensors { pedestal: false, cylinders: [true, true, false, false] };
+        bench.sense_pedestal(sensors, &params, at(0));
+        let moved = bench.plan(out, &told, true, &params, at(10)).unwrap();
+        assert_eq!(moved.outputs, Outputs::Pedestal([true, true, false, true]));
+        assert!(!bench.arrived(&moved));
+        let sensors = pedestal::Sensors { pedestal: false, cylinders: [true, true, false, true] };
+        bench.sense_pedestal(sensors, &params, at(1000));
+        assert!(bench.arrived(&moved));
+        let fifth = Actuator::Cylinder { number: 5, out: true };
+        assert!(matches!(bench.plan(fifth, &told, true, &params, at(0)), Err(Refusal::Hardware(_))));
+    }
+
+    #[test]
+    fn an_interlock_is_obeyed_or_named() {
+        let params = Params::defaults(Profile::Document);
+        // Upright and down: folding back is for the top only.
+        let sensors = doll::Sensors { tilt: 90.0, down: true, ..doll::Sensors::default() };
+        let bench = doll_bench(sensors, &params);
+        let fold = Actuator::Tilt { degrees: 180.0 };
+        let refused = bench.plan(fold, &Told::default(), false, &params, at(2000)).unwrap_err();
+        assert!(refused.to_string().ends_with("; --force moves anyway"), "{refused}");
+        let moved = bench.plan(fold, &Told::default(), true, &params, at(2000)).unwrap();
+        assert!(moved.overridden.is_some());
+        let Outputs::Doll(next) = moved.outputs else { panic!("{moved:?}") };
+        assert_eq!((next.tilt, next.lift), (180.0, Lift::Down), "the lift stays where it is");
+    }
+
+    #[test]
+    fn hardware_that_lacks_an_actuator_says_so() {
+        let params = Params::defaults(Profile::Document);
+        let bench = doll_bench(doll::Sensors { tilt: 90.0, down: true, ..Default::default() }, &params);
+        for actuator in [Actuator::Guide(Guide::Out), Actuator::Latch { number: 1 }] {
+            let refused = bench.plan(actuator, &Told::default(), true, &params, at(2000));
+            assert!(matches!(refused, Err(Refusal::Hardware(_))), "{actuator:?}");
+        }
+    }
+
+    #[test]
+    fn a_fired_latch_is_relaxed_again() {
+        let params = Params::defaults(Profile::Nucleo);
+        let bench = doll_bench(doll::Sensors { tilt: 90.0, down: true, ..Default::default() }, &params);
+        let moved =
+            bench.plan(Actuator::Latch { number: 2 }, &Told::default(), true, &params, at(2000)).unwrap();
+        let (Outputs::Doll(fired), Some(Outputs::Doll(relaxed))) = (moved.outputs, moved.relaxed) else {
+            panic!("{moved:?}")
+        };
+        assert_eq!((fired.latches, relaxed.latches), ([false, true], [false, false]));
+        assert!(!bench.arrived(&moved), "latch 2 has not moved");
+    }
+}
