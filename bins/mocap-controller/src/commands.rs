@@ -67,7 +67,7 @@ impl Session {
     /// Waits until every system that is there can be known, and says so if that took too long.
     fn hear_everybody(&mut self, patience: Duration) -> Result<()> {
         let controller = self.controller.clone();
-        let all_heard = |_: &mut App| controller.silent_announcers() == 0;
+        let all_heard = |_: &mut App| controller.silent_announcers() == 0 && controller.reaches_everyone();
         if !self.event_loop.hear_everybody(&mut self.app, patience, all_heard)? {
             let participants = self.controller.node().context().completeness().outstanding();
             let silent = self.controller.silent_announcers();
