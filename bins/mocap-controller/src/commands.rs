@@ -70,7 +70,7 @@ fn hear_everybody(
     controller: &ControllerNode<App>,
     patience: Duration,
 ) -> Result<()> {
-    let all_heard = |_: &mut App| controller.silent_announcers() == 0;
+    let all_heard = |_: &mut App| controller.silent_announcers() == 0 && controller.reaches_everyone();
     if !session.with(|app| session.event_loop.hear_everybody(app, patience, all_heard))? {
         let participants = session.context.completeness().outstanding();
         let silent = controller.silent_announcers();

@@ -17,7 +17,7 @@ use common::{
     take, writer, SOON,
 };
 use rosless_tests::{eventually, eventually_some, DomainLease};
-use rustdds::{DomainParticipantStatusEvent as Event, StatusEvented};
+use rustdds::{policy, DomainParticipantStatusEvent as Event, QosPolicyBuilder, StatusEvented};
 
 const THEIR_WRITER: [u8; 4] = [0, 0, 0x12, 3];
 const THEIR_READER: [u8; 4] = [0, 0, 0x13, 4];
@@ -244,4 +244,24 @@ fn it_is_told_when_all_endpoints_of_a_participant_are_known() {
     });
     peer.say_to_discovery(&[second]);
     eventually("all are known", SOON, complete);
+}
+
+/// The writer may not have got to the event loop when its first sample does.
+#[test]
+fn what_is_written_just_after_the_writer_was_made_is_sent() {
+    let lease = DomainLease::acquire();
+    let ours = local(lease.id()).build().expect("participant");
+    let qos = QosPolicyBuilder::new()
+        .reliability(policy::Reliability::Reliable { max_blocking_time: rustdds::Duration::from_millis(100) })
+        .durability(policy::Durability::TransientLocal)
+        .history(policy::History::KeepLast { depth: 1 })
+        .build();
+    let other = local(lease.id()).build().expect("participant");
+    for round in 0..50 {
+        let topic = format!("t{round}");
+        let source = writer(&ours, &topic, &qos);
+        common::write(&source, &b"once"[..]);
+        let sink = reader(&other, &topic, &qos);
+        eventually("the sample comes", SOON, || take(&sink) == [b"once"[..].to_vec()]);
+    }
 }

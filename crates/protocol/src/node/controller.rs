@@ -189,6 +189,11 @@ impl<S: 'static> ControllerNode<S> {
         Ok(())
     }
 
+    /// Whether a command published now reaches everybody who listens: systems, and other controllers.
+    pub fn reaches_everyone(&self) -> bool {
+        self.0.channels.borrow().values().all(RawPublisher::reaches_everyone)
+    }
+
     /// How many publishers of announcements there are that have announced nothing yet.
     pub fn silent_announcers(&self) -> usize {
         let graph = self.0.node.context().graph();
