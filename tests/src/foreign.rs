@@ -224,6 +224,11 @@ impl ForeignPeer {
         self.vendor
     }
 
+    /// The process that it lives in.
+    pub fn pid(&self) -> u32 {
+        self.daemon.pid()
+    }
+
     /// The participant's GUID.
     pub fn guid(&self) -> [u8; 16] {
         guid(self.daemon.wait_for_line("ready ", PATIENCE).trim_start_matches("ready "))

@@ -3,7 +3,8 @@
 //! programs get wrong.
 //!
 //! `ROSLESS_FUZZ_PACKETS` sets how many of the first (default 60 000), `ROSLESS_RTPS_PACKETS` how many of the second
-//! (default 2 000 000), `ROSLESS_FUZZ_SEED` where the random numbers start.
+//! (default 2 000 000), `ROSLESS_FUZZ_SEED` where the random numbers start. With `ROSLESS_FUZZ_CYCLONE=1` the first are thrown
+//! at Cyclone DDS, too, and what comes of it is printed.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -20,7 +21,7 @@ use common::{
     wire::{reader_id, writer_id, Invented},
     writer,
 };
-use rosless_tests::{eventually, DomainLease};
+use rosless_tests::{eventually, DomainLease, Vendor};
 use rtps::Forger;
 use rustdds::{bytes::Bytes, feeding, RTPSEntity, Timestamp};
 
@@ -140,21 +141,11 @@ fn setting(name: &str, default: usize) -> usize {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
-#[test]
-fn damaged_messages_do_no_harm() {
-    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let packets = setting("ROSLESS_FUZZ_PACKETS", 60_000);
+/// Throws damaged messages at the second participant of the domain, in the name of the first, which has the writer.
+fn throw_damaged_messages(domain: u16, writer: [u8; 16], packets: usize) {
     let mut random = Random(setting("ROSLESS_FUZZ_SEED", 88_172_645_463_325_252) as u64);
-
-    let lease = DomainLease::acquire();
-    let victim = local(lease.id()).build().expect("participant");
-    let down = writer(&victim, "down", &reliable(10));
-    let up = reader(&victim, "up", &reliable(10));
-    let echo = peer("echo", lease.id());
-    exchange("echo before", &down, &up);
-
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
-    let mut seeds: Vec<_> = std::iter::repeat_n(messages_of(down.guid().to_bytes()), 20).flatten().collect();
+    let mut seeds: Vec<_> = std::iter::repeat_n(messages_of(writer), 20).flatten().collect();
     for capture in ["cyclone_pubcustom", "cyclone_startup", "fast_pubcustom", "fast_service"] {
         let capture = std::fs::read(folder.join(capture).with_extension("pcap")).expect("capture");
         let found = messages(&capture);
@@ -163,20 +154,32 @@ fn damaged_messages_do_no_harm() {
     }
 
     // Ours is participant 0, so the peer is 1.
-    let base = 7400 + 250 * lease.id();
+    let base = 7400 + 250 * domain;
     let ports = [base + 12, base + 13];
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("socket");
-    let before = resident(echo.pid());
-    let prefix = down.guid().to_bytes();
     for sent in (0..packets).step_by(BURST) {
         for _ in 0..BURST {
-            let packet = damaged(&seeds, &prefix[..12], &mut random);
+            let packet = damaged(&seeds, &writer[..12], &mut random);
             socket.send_to(&packet, (Ipv4Addr::LOCALHOST, *random.pick(&ports))).expect("sent");
         }
         // It takes much less than the pause between two polls.
         let drained = || (0..100).any(|_| waiting(ports) == 0);
         eventually(&format!("the peer reads on after {sent} packets"), Duration::from_secs(20), drained);
     }
+}
+
+#[test]
+fn damaged_messages_do_no_harm() {
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let packets = setting("ROSLESS_FUZZ_PACKETS", 60_000);
+    let lease = DomainLease::acquire();
+    let victim = local(lease.id()).build().expect("participant");
+    let down = writer(&victim, "down", &reliable(10));
+    let up = reader(&victim, "up", &reliable(10));
+    let echo = peer("echo", lease.id());
+    exchange("echo before", &down, &up);
+    let before = resident(echo.pid());
+    throw_damaged_messages(lease.id(), down.guid().to_bytes(), packets);
     let after = resident(echo.pid());
     assert!(after < before + ALLOWANCE, "memory went from {before} to {after} bytes");
 
@@ -186,6 +189,26 @@ fn damaged_messages_do_no_harm() {
     let up = reader(&newcomer, "up", &reliable(10));
     exchange("echo after", &down, &up);
     println!("{packets} packets, memory from {before} to {after} bytes");
+}
+
+/// For comparison: fails where Cyclone ends or reads no more.
+#[test]
+fn the_same_damaged_messages_reach_cyclone() {
+    if setting("ROSLESS_FUZZ_CYCLONE", 0) == 0 {
+        return;
+    }
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let packets = setting("ROSLESS_FUZZ_PACKETS", 60_000);
+    let lease = DomainLease::acquire();
+    let victim = local(lease.id()).build().expect("participant");
+    let down = writer(&victim, "down", &reliable(10));
+    let mut cyclone = Vendor::Cyclone.start(lease.id()).expect("Cyclone from PyPI");
+    cyclone.reader("down", "down", common::TYPE, "reliable,volatile,10", &[]);
+    cyclone.wait_matched("down", 1);
+    let before = resident(cyclone.pid());
+    throw_damaged_messages(lease.id(), down.guid().to_bytes(), packets);
+    let after = resident(cyclone.pid());
+    println!("Cyclone: {packets} packets, memory from {before} to {after} bytes");
 }
 
 /// As from a matched peer, from one that slanders another, and from strangers; without a network, because that would

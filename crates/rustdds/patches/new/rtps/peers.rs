@@ -21,6 +21,8 @@ const MAX_UNCONFIRMED: usize = 512;
 const UNCONFIRMED_TIME: Duration = Duration::from_secs(10);
 /// What endpoints a participant may tell of before it is confirmed; a large ROS node needs a quarter of it.
 const UNCONFIRMED_BYTES: usize = 128 * 1024;
+/// What we ask a newcomer: one acknowledgement for each of its built-in writers.
+const QUESTIONS: usize = 200;
 /// Announcements of a participant that come faster than this are repetitions.
 const REPETITION: Duration = Duration::from_millis(50);
 /// One announcement about an endpoint or a participant is not longer than this.
@@ -261,7 +263,9 @@ impl Peers {
     match self.by_prefix.get_mut(&to) {
       Some(peer) if !peer.proven => {
         let is_told = peer.is_told || is_announcement;
-        let may = is_told && peer.sent + bytes <= peer.received;
+        // Announcements that are repeated leave room for the first questions.
+        let room = if peer.is_told && is_announcement { QUESTIONS } else { 0 };
+        let may = is_told && peer.sent + bytes + room <= peer.received;
         if may {
           peer.is_told = true;
           peer.sent += bytes;
