@@ -195,6 +195,7 @@ fn damaged_messages_do_no_harm() {
 #[test]
 fn the_same_damaged_messages_reach_cyclone() {
     if setting("ROSLESS_FUZZ_CYCLONE", 0) == 0 {
+        println!("not run: it takes ROSLESS_FUZZ_CYCLONE=1");
         return;
     }
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
