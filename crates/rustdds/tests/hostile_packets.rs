@@ -285,14 +285,15 @@ fn gaps_of_many_writers() {
 #[test]
 fn announcements_that_wait_for_one_that_never_comes() {
     let attack = Attack::prepare();
-    let stranger = attack.stranger(1);
-    attack.send_in_turn(stranger.announcement(1));
-    for sn in 2..35_000 {
-        let packet = stranger.endpoint(writer_id(1), "elsewhere", &[0; 1900], sn);
-        if sn % 32 == 0 {
-            attack.send_in_turn(packet);
-        } else {
-            attack.send(packet);
+    for stranger in (1..=6).map(|number| attack.stranger(number)) {
+        attack.send_in_turn(stranger.announcement(1));
+        for sn in 2..7000 {
+            let packet = stranger.endpoint(writer_id(1), "elsewhere", &[0; 1600], sn);
+            if sn % 32 == 0 {
+                attack.send_in_turn(packet);
+            } else {
+                attack.send(packet);
+            }
         }
     }
     attack.peer_is_well();
