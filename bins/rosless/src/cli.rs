@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use rosless_cli::args::{hertz, seconds};
 use rosless_cli::{CommandLine, Shared};
 
-use crate::{commands::*, demo, supervise};
+use crate::{commands::*, demo, lookout, supervise};
 
 /// ROS 2 without ROS: look at a graph, poke it, and run the daemons of this project.
 ///
@@ -84,6 +84,9 @@ pub(crate) enum Command {
     Up(supervise::Up),
     /// End what `rosless up` started
     Down(supervise::Down),
+    /// For `rosless up` itself
+    #[command(name = lookout::LOOK, hide = true)]
+    Look(lookout::Look),
     /// Accepted because ros2 has it
     #[command(subcommand, hide = true)]
     Daemon(Daemon),

@@ -3,7 +3,7 @@
 use rosless_graph::action::{ActionClient, GoalId, GoalState, GoalUpdate};
 use rosless_motion::RawPrimitive;
 use rosless_motion::messages::{to_control, to_industrial};
-use rosless_tests::Daemon;
+use rosless_tests::{Daemon, Usage};
 use rosless_wire::{
     Action,
     control_msgs::{
@@ -15,7 +15,7 @@ use rosless_wire::{
         msg::MotionSequence,
     },
 };
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, rc::Rc, time::Instant};
 
 use crate::rig::{NODE, PATIENCE, Rig, Seen, blended, command, lin, long_ptp, ptp, unreachable};
 
@@ -172,4 +172,41 @@ fn a_client_that_dies_does_not_lock_the_controller() {
     let again = rig.cli(&["send", "--action", path]);
     assert!(again.status.success(), "{again:?}");
     std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn a_flood_of_goals_fills_neither_the_log_nor_the_memory() {
+    const GOALS: usize = 6000;
+    // As many as the client keeps for a server that is behind.
+    const AT_ONCE: usize = 8;
+    let mut rig = Rig::new(&[]);
+    let client = client::<ExecuteMotionPrimitiveSequence>(&mut rig, "motion_sequence");
+    let memory = Usage::of(rig.daemon.pid()).unwrap().resident_bytes;
+    let (start, answered) = (Instant::now(), Rc::new(RefCell::new(0)));
+    let mut sent = 0;
+    while sent < GOALS {
+        for _ in 0..AT_ONCE {
+            let answered = answered.clone();
+            client.send_goal(control(&[]), PATIENCE, PATIENCE, move |_, update| {
+                assert_eq!(update, GoalUpdate::Rejected);
+                *answered.borrow_mut() += 1;
+            });
+            sent += 1;
+        }
+        let (answered, seen) = (answered.clone(), &mut rig.seen);
+        assert!(rig.events.run_until(seen, PATIENCE, move |_| *answered.borrow() == sent).unwrap(), "{sent}");
+        rig.seen.events.clear();
+    }
+    let took = start.elapsed().as_secs_f64();
+    // The last of those left out are told with the next that is not.
+    let shown =
+        rig.daemon.filter_map(|line| line.contains("rejected: the sequence is empty").then_some(())).len();
+    println!("{sent} goals in {took:.1} s: {shown} lines");
+    assert!(shown < 300 + (30.0 * took) as usize, "{shown} lines in {took} s");
+    assert!(shown < GOALS / 2, "nothing was left out in {took} s");
+    let now = Usage::of(rig.daemon.pid()).unwrap().resident_bytes;
+    assert!(now < memory + (32 << 20), "memory went from {memory} to {now} bytes");
+    let next = offer(&client, control(&[joint_move(0.1)]));
+    rig.wait("the next goal works", |_| next.ended().is_some());
+    assert_eq!(next.ended().unwrap().0, GoalState::Succeeded);
 }
