@@ -21,7 +21,9 @@ fn main() -> Result<()> {
     event_loop.action_server::<Fibonacci>(
         &node,
         "fibonacci",
-        |_, _, goal| if (0..=46).contains(&goal.order) { GoalResponse::Execute } else { GoalResponse::Reject },
+        |_, _, goal| {
+            if (0..=46).contains(&goal.order) { GoalResponse::Execute } else { GoalResponse::Reject }
+        },
         |goals, goal| {
             // The first feedback comes at once.
             goal.publish_feedback(FibonacciFeedback { sequence: vec![0, 1] });

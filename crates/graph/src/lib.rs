@@ -88,6 +88,7 @@ mod gid;
 pub mod graph;
 mod introspection;
 pub mod lifecycle;
+pub mod lines;
 mod logging;
 pub mod names;
 mod network;

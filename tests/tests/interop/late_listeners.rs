@@ -3,7 +3,7 @@
 use std::{cell::RefCell, rc::Rc};
 
 use rosless_graph::{Qos, Sample, action::GoalHandle};
-use rosless_tests::{DomainLease, Vendor};
+use rosless_tests::{DomainLease, ForeignSample, Vendor};
 use rosless_wire::{
     Message,
     action::{FeedbackMessage, SendGoal, SendGoalRequest},
@@ -54,6 +54,36 @@ fn an_answer_waits_until_its_asker_listens() {
             );
             peer.delete("hear");
             ours.run_until("it has left", |_| answers.matched() == 0);
+        }
+    }
+}
+
+/// A subscription that is being discovered while the answer is given hears it, and hears it once.
+#[test]
+fn an_asker_whose_subscription_is_new_hears_each_answer_once() {
+    for vendor in Vendor::ALL {
+        let domain = DomainLease::acquire();
+        let mut ours = Ours::new(&domain, "oracle", ());
+        let answers = ours.node.publisher::<Text>("answers", Qos::default()).unwrap();
+        let answer = move |(): &mut (), sample: Sample<Text>| {
+            answers.publish_for(sample.info.publisher.prefix(), &sample.message);
+        };
+        ours.event_loop.subscribe(&ours.node, "questions", Qos::default(), answer).unwrap();
+        for _ in 0..rounds() {
+            let Some(mut peer) = vendor.start(domain.id()) else { return };
+            let dds_type = names::type_to_dds(Text::TYPE_NAME).expect("a valid name");
+            let hash = typehash(Text::TYPE_HASH);
+            peer.writer("ask", "rt/questions", &dds_type, "reliable,volatile,10", &hash);
+            ours.run_until("matched", |()| peer.matched("ask") == 1);
+            peer.reader("hear", "rt/answers", &dds_type, "reliable,volatile,10", &hash);
+            let said: Vec<_> = (0..20).map(|number| Text { data: format!("{number}") }).collect();
+            said.iter().for_each(|text| peer.write("ask", &cdr::to_payload(text)));
+            let is_last =
+                |sample: &ForeignSample| cdr::from_payload(&sample.payload).ok().as_ref() == said.last();
+            ours.run_until("the last answer", |()| peer.samples("hear").last().is_some_and(is_last));
+            let heard =
+                peer.samples("hear").into_iter().map(|sample| cdr::from_payload(&sample.payload).unwrap());
+            assert_eq!(heard.collect::<Vec<Text>>(), said, "{vendor:?}");
         }
     }
 }

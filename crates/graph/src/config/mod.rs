@@ -25,7 +25,7 @@ impl UsageError {
 
     /// Prints the message as one line on stderr and ends the process with [`Self::EXIT_CODE`].
     pub fn exit(&self) -> ! {
-        crate::console::eprint_line(&format!("error: {self}"));
+        crate::lines::eprint_line(&format!("error: {self}"));
         std::process::exit(Self::EXIT_CODE)
     }
 }

@@ -3,6 +3,8 @@
 //! `log` allows one sink per process. Records for `/rosout` wait in a queue of the thread that logged them, until the
 //! event loop of that thread publishes them: no lock is needed, and DDS threads never publish.
 
+mod levels;
+
 use std::{
     cell::RefCell,
     collections::{HashMap, VecDeque},
@@ -16,8 +18,10 @@ use rosless_wire::{builtin_interfaces::msg::Time, rcl_interfaces::msg::Log};
 
 use crate::{
     config::{RosArguments, UsageError},
-    console::{ConsoleFormat, LoggerLevels, Record, Severity, eprint_line},
+    console::{ConsoleFormat, Record, Severity},
+    lines::eprint_line,
 };
+use levels::LoggerLevels;
 
 /// More records than this between two turns of the event loop go to the console only.
 const QUEUE: usize = 1000;
