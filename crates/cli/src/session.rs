@@ -245,3 +245,17 @@ pub fn absolute(name: &str) -> String {
 pub fn is_hidden(name: &str) -> bool {
     name.split('/').any(|part| part.starts_with('_'))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::is_hidden;
+
+    #[test]
+    fn names_with_an_underscore_in_front_of_a_part_are_hidden() {
+        // The last is one of those on which Lyrical moves buffers.
+        for name in ["/_ros2cli_1", "/add/_service_event", "/image/_buf/0123456789abcdef"] {
+            assert!(is_hidden(name), "{name}");
+        }
+        assert!(!is_hidden("/image_buf/raw_"));
+    }
+}

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 use crate::{Gid, GidPrefix, monotonic};
 
 /// How long an asker may take until it listens: creating the subscription and discovering it.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Whoever asks and never listens must not fill the memory.
 const MAX_ANSWERS: usize = 256;
 const MAX_ANSWERS_PER_ASKER: usize = 32;

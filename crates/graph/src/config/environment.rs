@@ -30,6 +30,11 @@ impl Distro {
         ("rolling", Self::Rolling),
     ];
 
+    /// As in `ROS_DISTRO`.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, distro)| *distro == self).map_or("jazzy", |(name, _)| name)
+    }
+
     /// Bytes of a `rmw_dds_common/msg/Gid`: 24 up to Humble, 16 from Iron on.
     pub fn gid_len(self) -> usize {
         if self.has_type_hashes() { 16 } else { 24 }
