@@ -9,7 +9,7 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
 use super::UsageError;
 use crate::{
-    names::{validate_namespace, validate_node_name},
+    names::{check_namespace, check_node_name},
     parameters::{ParameterType, ParameterValue},
 };
 
@@ -38,9 +38,9 @@ impl ParameterOverrides {
         let tokens: Vec<_> = pattern[1..].split('/').collect();
         let valid = tokens.iter().enumerate().all(|(i, token)| {
             let named = if i + 1 == tokens.len() {
-                validate_node_name(token).is_ok()
+                check_node_name(token).is_ok()
             } else {
-                validate_namespace(&format!("/{token}")).is_ok()
+                check_namespace(&format!("/{token}")).is_ok()
             };
             named || matches!(*token, "*" | "**")
         });
