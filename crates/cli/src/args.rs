@@ -10,6 +10,11 @@ pub struct Shared {
     /// Print JSON, failures too: one document, or one per line where there are many
     #[arg(long, global = true)]
     pub json: bool,
+
+    /// Take no parameter (`-p`, `--params-file`) that no node declares; without it that is a warning
+    // Taken out with the ROS arguments, before clap sees it; here for `--help` and completion.
+    #[arg(long, global = true)]
+    pub strict_params: bool,
 }
 
 /// As long as anybody waits for anything: a year.

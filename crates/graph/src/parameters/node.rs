@@ -51,6 +51,11 @@ impl NodeParameters {
         self.use_sim_time.get()
     }
 
+    /// See [`ParameterStore::unused`].
+    pub(crate) fn unused(&self) -> Vec<(String, Option<String>)> {
+        self.store.borrow().unused()
+    }
+
     /// Lets go of what keeps the node alive.
     pub(crate) fn close(&self) {
         self.events.take();
@@ -109,7 +114,7 @@ impl Node {
     /// `default`. The descriptor may be just the name.
     ///
     /// # Errors
-    /// [`Error::Usage`] when the given value does not fit, or when the parameter was declared before.
+    /// [`Error::Usage`] when the given value does not fit, [`Error::Parameter`] when it was declared before.
     pub fn declare_parameter<T: ParameterKind>(
         &self,
         descriptor: impl Into<Descriptor>,
@@ -118,7 +123,7 @@ impl Node {
         let descriptor = Descriptor { dynamic_typing: false, ..descriptor.into() };
         let name = descriptor.name.clone();
         self.declare_parameter_value(descriptor, default.into_value())?;
-        self.parameter(&name).map_err(|error| Error::Usage(error.to_string()))
+        self.parameter(&name).map_err(|error| Error::Parameter(error.to_string()))
     }
 
     /// Declares a parameter whose type is known at run time only, or may change.
@@ -129,7 +134,15 @@ impl Node {
     ) -> Result<()> {
         self.parameters()
             .change(self, |store, judge| store.declare(descriptor.into(), default, judge))
-            .map_err(|error| Error::Usage(format!("node {}: {error}", self.full_name())))
+            .map_err(|error| {
+                let text = format!("node {}: {error}", self.full_name());
+                match error {
+                    ParameterError::WrongType { .. }
+                    | ParameterError::OutOfRange { .. }
+                    | ParameterError::Refused(_) => Error::Usage(text),
+                    _ => Error::Parameter(text),
+                }
+            })
     }
 
     /// The value of a parameter, when it is of type `T`.
