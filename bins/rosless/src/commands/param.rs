@@ -14,13 +14,7 @@ use rosless_graph::{
     parameters::{ParameterType, ParameterValue},
 };
 use rosless_schema::{Value, python, yaml_float, yaml_text};
-use rosless_wire::rcl_interfaces::{
-    msg::{Parameter, ParameterDescriptor},
-    srv::{
-        DescribeParameters, DescribeParametersRequest, GetParameters, GetParametersRequest, ListParameters,
-        ListParametersRequest, SetParameters, SetParametersRequest,
-    },
-};
+use rosless_wire::rcl_interfaces::msg::ParameterDescriptor;
 use serde_json::json;
 use serde_yaml_ng::Value as Yaml;
 
@@ -197,9 +191,7 @@ fn find(session: &Session, name: &str) -> Result<String> {
 
 /// The names of a node's parameters, sorted.
 fn names(session: &Session, node: &str, prefixes: Vec<String>) -> Result<Vec<String>> {
-    let request = ListParametersRequest { prefixes, depth: 0 };
-    let response = session.call::<ListParameters>(&format!("{node}/list_parameters"), &request, ANSWER)?;
-    let mut names = response.result.names;
+    let mut names = session.answered(|done| session.parameters(node).list(prefixes, ANSWER, done))?;
     names.sort();
     Ok(names)
 }
@@ -215,9 +207,7 @@ fn unknown(node: &str, name: &str, known: &[String]) -> Failure {
 }
 
 fn get(session: &Session, node: &str, names: Vec<String>) -> Result<Vec<ParameterValue>> {
-    let service = format!("{node}/get_parameters");
-    let response = session.call::<GetParameters>(&service, &GetParametersRequest { names }, ANSWER)?;
-    Ok(response.values.into_iter().map(ParameterValue::from).collect())
+    session.answered(|done| session.parameters(node).get(names, ANSWER, done))
 }
 
 fn list(
@@ -263,14 +253,12 @@ fn describe(environment: &Environment, session: &Session, node: &str, names: Vec
     if let Some(missing) = names.iter().find(|name| !known.contains(name)) {
         return Err(unknown(node, missing, &known));
     }
-    let service = format!("{node}/describe_parameters");
-    let response =
-        session.call::<DescribeParameters>(&service, &DescribeParametersRequest { names }, ANSWER)?;
+    let descriptors = session.answered(|done| session.parameters(node).describe(names, ANSWER, done))?;
     if environment.json() {
-        output::json(&response.descriptors);
+        output::json(&descriptors);
         return Ok(());
     }
-    for descriptor in response.descriptors {
+    for descriptor in descriptors {
         describe_one(&descriptor);
     }
     Ok(())
@@ -312,10 +300,9 @@ fn set(
     name: &str,
     value: ParameterValue,
 ) -> Result<std::result::Result<String, String>> {
-    let parameters = vec![Parameter { name: name.to_owned(), value: value.into() }];
-    let service = format!("{node}/set_parameters");
-    let response = session.call::<SetParameters>(&service, &SetParametersRequest { parameters }, ANSWER)?;
-    let result = response.results.into_iter().next().unwrap_or_default();
+    let values = [(name.to_owned(), value)];
+    let results = session.answered(|done| session.parameters(node).set(&values, ANSWER, done))?;
+    let result = results.into_iter().next().unwrap_or_default();
     let reason = if result.reason.is_empty() { String::new() } else { format!(": {}", result.reason) };
     Ok(if result.successful { Ok(reason) } else { Err(reason) })
 }
