@@ -13,7 +13,7 @@ use rosless_wire::{Message, cdr};
 
 use crate::{
     Counters, Gid, Graph, Node, Qos, Result, SampleInfo,
-    counters::RateLimit,
+    counters::Throttle,
     event_loop::{Handle, Source, SourceRef},
     qos::{Durability, History},
     raw::{RawReader, RawSample, TopicSpec},
@@ -45,7 +45,7 @@ pub(crate) struct Inbox {
     node: Node,
     dds_type: String,
     counters: Cell<Counters>,
-    complaint: RateLimit,
+    complaint: Throttle,
     writers: RefCell<Writers>,
     /// Replies and requests go to one of many, so their gaps mean nothing.
     count_gaps: bool,
@@ -70,7 +70,7 @@ impl Inbox {
             node: node.clone(),
             dds_type,
             counters: Cell::default(),
-            complaint: RateLimit::default(),
+            complaint: Throttle::default(),
             writers: RefCell::default(),
             count_gaps,
             publishers: RefCell::default(),
