@@ -11,12 +11,12 @@ use rosless_graph::{
 use rosless_mechanism::model::Switch;
 use serde_json::json;
 
-use crate::{NODE, run};
+use crate::{NODE, daemon};
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) fn set_switch(settings: &Settings, switch: Switch, how: &str) -> Result<()> {
-    set(&reach_out(settings)?, run::switch_parameter(switch), how.to_owned().into())?;
+    set(&reach_out(settings)?, daemon::switch_parameter(switch), how.to_owned().into())?;
     if output::is_json() {
         output::json_line(&json!({"switch": switch.name(), "set": how}));
     }
@@ -26,7 +26,7 @@ pub(crate) fn set_switch(settings: &Settings, switch: Switch, how: &str) -> Resu
 /// Breaks something more: what is broken already stays broken.
 pub(crate) fn add_fault(settings: &Settings, fault: &str) -> Result<()> {
     let hand = reach_out(settings)?;
-    let values = ask(&hand, |stand_in, done| stand_in.get(vec![run::FAULTS.to_owned()], TIMEOUT, done))?;
+    let values = ask(&hand, |stand_in, done| stand_in.get(vec![daemon::FAULTS.to_owned()], TIMEOUT, done))?;
     let Some(ParameterValue::StringArray(mut faults)) = values.into_iter().next() else {
         return Err(Failure::new("the stand-in has no list of faults"));
     };
@@ -63,7 +63,7 @@ fn ask<R: 'static>(
 
 fn set_faults(hand: &Session, faults: Vec<String>) -> Result<()> {
     let json = json!({"faults": faults});
-    set(hand, run::FAULTS.to_owned(), faults.into())?;
+    set(hand, daemon::FAULTS.to_owned(), faults.into())?;
     if output::is_json() {
         output::json_line(&json);
     }
