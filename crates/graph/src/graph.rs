@@ -414,12 +414,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    fn gid(participant: u8, entity: u8) -> Gid {
-        let mut bytes = [participant; 16];
-        bytes[15] = entity;
-        Gid(bytes)
-    }
+    use crate::gid::example as gid;
 
     fn endpoint(gid: Gid, kind: EndpointKind, topic: &str, dds_type: &str) -> Endpoint {
         Endpoint {

@@ -164,7 +164,7 @@ fn a_client_that_dies_does_not_lock_the_controller() {
     let file = std::env::temp_dir().join(format!("primitive-queue-{}.yaml", std::process::id()));
     std::fs::write(&file, "- {ptp: [-0.2, 0, 1.4, 0, 0.6, 0], move_time: 2}").unwrap();
     let path = file.to_str().unwrap();
-    let mut doomed = Daemon::spawn(command(&rig.lease, &["send", "--action", path]));
+    let mut doomed = Daemon::spawn(command(&rig.domain, &["send", "--action", path]));
     rig.until("its goal moves the robot", |seen| seen.count("started") == 1);
     doomed.signal("KILL");
     doomed.wait(PATIENCE);

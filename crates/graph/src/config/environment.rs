@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, str::FromStr};
 
-use super::UsageError;
+use super::{IpVersions, UsageError};
 
 /// The ROS 2 release whose habits on the wire we follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -72,17 +72,6 @@ pub enum DiscoveryRange {
     Subnet,
     /// Whatever the DDS implementation does without being told.
     SystemDefault,
-}
-
-/// The versions of IP that are used to reach other hosts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum IpVersions {
-    /// IPv4 as ROS peers use it, and IPv6 on interfaces that have no IPv4 address.
-    #[default]
-    Auto,
-    V4,
-    V6,
-    Both,
 }
 
 /// What is remembered of others at most; see docs/security.md. What is not set is left to RustDDS.
