@@ -4,7 +4,6 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
 pub(crate) use rosless_cli::args::{hertz, seconds};
-use rosless_cli::{CommandLine, Shared};
 
 use crate::{commands::*, demo, lookout, supervise};
 
@@ -27,17 +26,9 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-impl CommandLine for Cli {
-    fn shared(&self) -> &Shared {
-        &self.global.shared
-    }
-}
-
 /// What every command understands.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Global {
-    #[command(flatten)]
-    shared: Shared,
     /// More definitions: a package, a folder of packages, or a ROS prefix; may be repeated
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) idl: Vec<PathBuf>,

@@ -38,7 +38,7 @@ impl Environment {
 
     /// The definitions known without asking anybody.
     pub(crate) fn registry(&self) -> Result<Registry> {
-        types::registry(&self.global.idl)
+        types::registry(&self.global.idl, self.settings.environment.distro)
     }
 
     pub(crate) fn json(&self) -> bool {

@@ -16,7 +16,7 @@ use std::{
 use clap::Args;
 use rosless_graph::{
     config::DiscoveryRange,
-    console::{eprint_line, print_line},
+    lines::{eprint_line, print_line},
     supervision::{Ear, Supervisor, Word},
 };
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};

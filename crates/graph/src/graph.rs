@@ -137,6 +137,8 @@ pub struct Graph {
     endpoints: BTreeMap<Gid, Endpoint>,
     /// Local endpoint to the endpoints it exchanges samples with.
     matches: BTreeMap<Gid, BTreeSet<Gid>>,
+    /// Matched writers that had no history to give.
+    empty: BTreeSet<Gid>,
     generation: u64,
 }
 
@@ -251,6 +253,11 @@ impl Graph {
         self.matches.get(local).is_some_and(|remotes| remotes.contains(remote))
     }
 
+    /// Whether a matched writer has said that it had written nothing that late joiners get.
+    pub fn is_empty_writer(&self, remote: &Gid) -> bool {
+        self.empty.contains(remote)
+    }
+
     /// Participants that discovery has found and that have not told all they have: their endpoints are outstanding, or
     /// what they say of their nodes. Those that are not of ROS have no nodes to tell of.
     pub fn outstanding(&self) -> impl Iterator<Item = GidPrefix> {
@@ -323,7 +330,15 @@ impl Graph {
         }
     }
 
+    /// A matched writer has no history.
+    pub fn add_empty_writer(&mut self, remote: Gid) {
+        if self.empty.insert(remote) {
+            self.generation += 1;
+        }
+    }
+
     pub fn remove_endpoint(&mut self, gid: &Gid) {
+        self.empty.remove(gid);
         let known = self.endpoints.remove(gid).is_some();
         let was_local = self.matches.remove(gid).is_some();
         let unmatched =
@@ -336,6 +351,7 @@ impl Graph {
     /// A participant left: its nodes and endpoints go with it.
     pub fn remove_participant(&mut self, prefix: GidPrefix) {
         self.complete.remove(&prefix);
+        self.empty.retain(|gid| gid.prefix() != prefix);
         let nodes = self.nodes.remove(&prefix);
         self.entities_size -= nodes.iter().flatten().map(NodeEntities::size).sum::<usize>();
         let mut changed = self.participants.remove(&prefix) | nodes.is_some();
@@ -398,12 +414,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    fn gid(participant: u8, entity: u8) -> Gid {
-        let mut bytes = [participant; 16];
-        bytes[15] = entity;
-        Gid(bytes)
-    }
+    use crate::gid::example as gid;
 
     fn endpoint(gid: Gid, kind: EndpointKind, topic: &str, dds_type: &str) -> Endpoint {
         Endpoint {

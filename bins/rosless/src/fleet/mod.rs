@@ -11,7 +11,7 @@ use std::{
     process::Command,
 };
 
-use rosless_graph::{console::eprint_line, supervision::Ear};
+use rosless_graph::{lines::eprint_line, supervision::Ear};
 use serde::Deserialize;
 
 pub(crate) use child::{Child, LineSink, become_child, stop_all, wait, wait_any};
