@@ -6,6 +6,9 @@ pub enum Error {
     /// An argument, an environment variable or a name the user gave is wrong: exit with code 2.
     #[error("{0}")]
     Usage(String),
+    /// The program declares a parameter twice, or without name or type.
+    #[error("{0}")]
+    Parameter(String),
     #[error("cannot {what}: {reason}{}", advice(reason))]
     Dds { what: String, reason: String },
     #[error("{what}: {source}{}", advice(&source.to_string()))]

@@ -433,7 +433,7 @@ impl<S: 'static, F: AsFd + 'static, C: FnMut(&mut S, &mut F) -> bool> Source<S> 
 }
 
 /// `Registry::register` wants a sized source.
-pub(crate) struct SourceRef<'a>(pub(crate) &'a mut dyn event::Source);
+struct SourceRef<'a>(&'a mut dyn event::Source);
 
 impl event::Source for SourceRef<'_> {
     fn register(&mut self, registry: &Registry, token: Token, interests: Interest) -> io::Result<()> {

@@ -11,7 +11,7 @@ use rosless_wire::{Message, cdr};
 
 use crate::{
     Counters, Gid, Graph, Node, Qos, Result, SampleInfo,
-    counters::RateLimit,
+    counters::Throttle,
     event_loop::{Handle, Source},
     qos::{Durability, History},
     raw::{RawReader, RawSample, TopicSpec},
@@ -43,9 +43,8 @@ pub(crate) struct Inbox {
     node: Node,
     dds_type: String,
     counters: Cell<Counters>,
-    complaint: RateLimit,
-    /// Last sequence number of each writer whose type was checked.
-    writers: RefCell<HashMap<Gid, i64>>,
+    complaint: Throttle,
+    writers: RefCell<Writers>,
     /// Replies and requests go to one of many, so their gaps mean nothing.
     count_gaps: bool,
     /// Of a subscription for late joiners: its publishers, and those that it had before.
@@ -69,7 +68,7 @@ impl Inbox {
             node: node.clone(),
             dds_type,
             counters: Cell::default(),
-            complaint: RateLimit::default(),
+            complaint: Throttle::default(),
             writers: RefCell::default(),
             count_gaps,
             publishers: RefCell::default(),
@@ -164,36 +163,29 @@ impl Inbox {
 
     /// Counts gaps, and refuses writers that announced another type.
     fn is_expected(&self, info: &SampleInfo) -> bool {
-        let mut writers = self.writers.borrow_mut();
-        if let Some(last) = writers.get_mut(&info.publisher) {
-            let gap = info.sequence_number.saturating_sub(*last).saturating_sub(1);
-            *last = info.sequence_number;
-            if self.count_gaps && gap > 0 {
-                self.count(|counters| counters.lost += gap as u64);
+        let context = self.node.context();
+        let announced = || Some(context.graph().endpoint(&info.publisher)?.dds_type.clone());
+        match self.writers.borrow_mut().judge(info, &self.dds_type, announced) {
+            Ok(gap) => {
+                if self.count_gaps && gap > 0 {
+                    self.count(|counters| counters.lost += gap);
+                }
+                true
             }
-            return true;
-        }
-        let graph = self.node.context().graph();
-        let announced = graph.endpoint(&info.publisher).map(|endpoint| &endpoint.dds_type);
-        if announced.is_some_and(|announced| *announced != self.dds_type) {
-            self.count(|counters| counters.wrong_type += 1);
-            if self.complaint.may_speak() {
-                log::warn!(
-                    target: self.node.logger(),
-                    "{}: ignored {}, which publishes {} instead of {}",
-                    self.name,
-                    info.publisher,
-                    announced.map_or("", String::as_str),
-                    self.dds_type,
-                );
+            Err(announced) => {
+                self.count(|counters| counters.wrong_type += 1);
+                if self.complaint.may_speak() {
+                    log::warn!(
+                        target: self.node.logger(),
+                        "{}: ignored {}, which publishes {announced} instead of {}",
+                        self.name,
+                        info.publisher,
+                        self.dds_type,
+                    );
+                }
+                false
             }
-            return false;
         }
-        if writers.len() >= MAX_KNOWN_WRITERS {
-            writers.clear();
-        }
-        writers.insert(info.publisher, info.sequence_number);
-        true
     }
 
     pub(crate) fn delivered(&self) {
@@ -202,6 +194,36 @@ impl Inbox {
 }
 
 const MAX_KNOWN_WRITERS: usize = 1000;
+
+/// What is known of those whose samples came: the last sequence number, and whether the type they announced was checked.
+#[derive(Debug, Default)]
+struct Writers(HashMap<Gid, (i64, bool)>);
+
+impl Writers {
+    /// How many samples are missing before this one, or the wrong type that its writer announced. A sample may come before
+    /// its writer's announcement: it counts, and the writer is looked at again with the next one.
+    fn judge(
+        &mut self,
+        info: &SampleInfo,
+        expected: &str,
+        announced: impl FnOnce() -> Option<String>,
+    ) -> Result<u64, String> {
+        let (last, checked) = self.0.get(&info.publisher).copied().unzip();
+        let mut checked = checked.unwrap_or(false);
+        if !checked && let Some(announced) = announced() {
+            if announced != expected {
+                return Err(announced);
+            }
+            checked = true;
+        }
+        if last.is_none() && self.0.len() >= MAX_KNOWN_WRITERS {
+            self.0.clear();
+        }
+        self.0.insert(info.publisher, (info.sequence_number, checked));
+        let gap = last.map_or(0, |last| info.sequence_number.saturating_sub(last).saturating_sub(1));
+        Ok(u64::try_from(gap).unwrap_or(0))
+    }
+}
 
 /// A subscription on an event loop. Dropping this handle changes nothing; [`close`](Self::close) ends the subscription.
 pub struct Subscription<S> {
@@ -309,5 +331,31 @@ impl<S: 'static> Handle<S> {
         let source = Rc::new(TopicSource { inbox: inbox.clone(), callback: RefCell::new(callback) });
         let token = self.core()?.add_source(&inbox.gid, source);
         Ok(Subscription { inbox, handle: self.clone(), token })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[test]
+    fn a_writer_that_announces_itself_late_is_checked_then() {
+        let mut writers = Writers::default();
+        let mut judge = |sequence_number, announced: Option<&str>| {
+            let info = SampleInfo {
+                source_stamp: None,
+                reception_stamp: SystemTime::UNIX_EPOCH,
+                publisher: Gid([1; 16]),
+                sequence_number,
+            };
+            writers.judge(&info, "right", || announced.map(str::to_owned))
+        };
+        assert_eq!(judge(1, None), Ok(0));
+        assert_eq!(judge(4, None), Ok(2));
+        assert_eq!(judge(5, Some("wrong")), Err("wrong".to_owned()));
+        assert_eq!(judge(6, Some("right")), Ok(1));
+        assert_eq!(judge(7, Some("nobody looks any more")), Ok(0));
     }
 }

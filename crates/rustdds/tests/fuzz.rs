@@ -219,6 +219,7 @@ fn submessages_with_any_values_do_no_harm() {
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     const BATCH: usize = 256;
     const CHECK_EVERY: usize = 500_000;
+    const PRINT_EVERY: usize = 10_000_000;
     let packets = setting("ROSLESS_RTPS_PACKETS", 2_000_000);
     let mut random = Random(setting("ROSLESS_FUZZ_SEED", 88_172_645_463_325_252) as u64);
 
@@ -273,6 +274,9 @@ fn submessages_with_any_values_do_no_harm() {
                 "memory went from {memory} to {now} bytes after {sent} packets"
             );
             echo();
+        }
+        if sent > 0 && sent % PRINT_EVERY < BATCH {
+            println!("{sent} messages, memory {} MB", resident(own) >> 20);
         }
     }
     echo();

@@ -71,7 +71,10 @@ fn all_arrive(history: policy::History, disturbance: Disturbance) {
     assert_eq!(heard, (0..SAMPLES).collect::<Vec<_>>(), "{disturbance:?}, {history:?}");
     times.sort();
     let worst: Vec<Duration> = times.iter().rev().step_by(10).take(3).copied().collect();
-    eprintln!("{disturbance:?}, {history:?}: each of 100 took at most {worst:?}, half of them {:?}", times[50]);
+    eprintln!(
+        "{disturbance:?}, {history:?}: each of 100 took at most {worst:?}, half of them {:?}",
+        times[50]
+    );
 }
 
 /// One test, because the disturbance is that of the process.

@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, str::FromStr, time::Duration};
 
-use super::UsageError;
+use super::{IpVersions, UsageError};
 
 /// The ROS 2 release whose habits on the wire we follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,6 +29,11 @@ impl Distro {
         ("lyrical", Self::Lyrical),
         ("rolling", Self::Rolling),
     ];
+
+    /// As in `ROS_DISTRO`.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, distro)| *distro == self).map_or("jazzy", |(name, _)| name)
+    }
 
     /// Bytes of a `rmw_dds_common/msg/Gid`: 24 up to Humble, 16 from Iron on.
     pub fn gid_len(self) -> usize {
@@ -67,17 +72,6 @@ pub enum DiscoveryRange {
     Subnet,
     /// Whatever the DDS implementation does without being told.
     SystemDefault,
-}
-
-/// The versions of IP that are used to reach other hosts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum IpVersions {
-    /// IPv4 as ROS peers use it, and IPv6 on interfaces that have no IPv4 address.
-    #[default]
-    Auto,
-    V4,
-    V6,
-    Both,
 }
 
 /// What is remembered of others at most; see docs/security.md. What is not set is left to RustDDS.

@@ -187,6 +187,9 @@ impl ContextInner {
                 let due = self.owed.borrow_mut().due(local.into(), remote.into());
                 due.into_iter().for_each(|send| send());
             }
+            Event::RemoteWriterEmpty { remote_writer, .. } => {
+                self.change_graph(|graph| graph.add_empty_writer(remote_writer.into()));
+            }
             Event::RemoteReaderQosIncompatible {
                 local_writer: local,
                 remote_reader: remote,

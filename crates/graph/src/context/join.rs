@@ -17,7 +17,7 @@ use signal_hook_mio::v1_0::Signals;
 
 use crate::{
     Error, Result,
-    config::{DiscoveryRange, IpVersions, Limits, Settings},
+    config::{DiscoveryRange, Limits, Settings},
     network::StaticPeers,
 };
 
@@ -58,12 +58,7 @@ pub(super) fn join(settings: &Settings, peers: &StaticPeers) -> Result<Participa
     let environment = &settings.environment;
     let participants = peers.participants(environment.domain_id);
     let mut builder = DomainParticipantBuilder::new(environment.domain_id)
-        .ip_versions(match environment.ip_versions {
-            IpVersions::Auto => rustdds::IpVersions::Auto,
-            IpVersions::V4 => rustdds::IpVersions::V4,
-            IpVersions::V6 => rustdds::IpVersions::V6,
-            IpVersions::Both => rustdds::IpVersions::Both,
-        })
+        .ip_versions(environment.ip_versions)
         .user_data(format!("enclave={};", settings.arguments.enclave))
         .discovery_limits(discovery_limits(&environment.limits));
     if let Some(bytes) = environment.limits.assembly {

@@ -11,7 +11,7 @@ use rosless_wire::{Service, cdr};
 
 use crate::{
     Counters, GidPrefix, Graph, Node, Qos, Result,
-    counters::RateLimit,
+    counters::Throttle,
     event_loop::{Handle, Source, monotonic},
     introspection::{Introspect, Introspection, Introspector, Step},
     raw::{Addressing, RawSample, RawWriter},
@@ -76,7 +76,7 @@ struct Replies {
     retry_after: Box<dyn Fn(Duration)>,
     retry_is_due: Cell<bool>,
     unanswered: Cell<u64>,
-    complaint: RateLimit,
+    complaint: Throttle,
 }
 
 impl Replies {
@@ -266,7 +266,7 @@ impl<S: 'static> Handle<S> {
                 retry_after: Box::new(retry_after),
                 retry_is_due: Cell::new(false),
                 unanswered: Cell::new(0),
-                complaint: RateLimit::default(),
+                complaint: Throttle::default(),
             }
         });
         let introspector = Rc::new(Introspector::<T>::new(&node.unowned(), &inbox.name));

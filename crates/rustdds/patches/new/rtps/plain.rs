@@ -32,9 +32,11 @@ pub(crate) fn read(buffer: &mut Bytes) -> Option<Submessage> {
   let body = buffer.get(4..end)?;
   let bytes = |at: usize| [body[at], body[at + 1], body[at + 2], body[at + 3]];
   let word = |at: usize| u32::from_le_bytes(bytes(at));
+  // Those that nobody reaches by counting are put right the long way.
   let number = |at: usize| {
-    let (high, low) = (word(at) as i32, word(at + 4));
-    SequenceNumber::new((i64::from(high) << 32) + i64::from(low))
+    let (high, low) = (word(at), word(at + 4));
+    let number = SequenceNumber::new((i64::from(high) << 32) + i64::from(low));
+    (high < 0x4000_0000).then_some(number)
   };
   let (kind, body) = match (id, flags, content_length) {
     (0x09, LITTLE_ENDIAN, 8) => {
@@ -58,8 +60,8 @@ pub(crate) fn read(buffer: &mut Bytes) -> Option<Submessage> {
       let heartbeat = Heartbeat {
         reader_id: EntityId::from_slice(bytes(0)),
         writer_id: EntityId::from_slice(bytes(4)),
-        first_sn: number(8),
-        last_sn: number(16),
+        first_sn: number(8)?,
+        last_sn: number(16)?,
         count: word(24) as i32,
       };
       let read = WriterSubmessage::Heartbeat(heartbeat, BitFlags::from_bits_truncate(flags));
@@ -69,7 +71,7 @@ pub(crate) fn read(buffer: &mut Bytes) -> Option<Submessage> {
       let data = Data {
         reader_id: EntityId::from_slice(bytes(4)),
         writer_id: EntityId::from_slice(bytes(8)),
-        writer_sn: number(12),
+        writer_sn: number(12)?,
         inline_qos: None,
         serialized_payload: Some(buffer.slice(24..end)),
       };
