@@ -15,6 +15,10 @@ pub enum Error {
     Io { what: &'static str, source: io::Error },
     #[error("the event loop has ended")]
     LoopEnded,
+    #[error(
+        "the context has an event loop already, and can have only one; register callbacks with that one's handle"
+    )]
+    LoopExists,
     /// A signal or a stop request ended the loop before the awaited condition held.
     #[error("interrupted")]
     Interrupted,

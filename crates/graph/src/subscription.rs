@@ -3,18 +3,16 @@
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeSet, HashMap, VecDeque},
-    io,
     rc::Rc,
     time::{Duration, Instant},
 };
 
-use mio::Registry;
 use rosless_wire::{Message, cdr};
 
 use crate::{
     Counters, Gid, Graph, Node, Qos, Result, SampleInfo,
     counters::Throttle,
-    event_loop::{Handle, Source, SourceRef},
+    event_loop::{Handle, Source},
     qos::{Durability, History},
     raw::{RawReader, RawSample, TopicSpec},
 };
@@ -126,7 +124,6 @@ impl Inbox {
 
     /// Takes samples and hands the good ones on; `true` when there may be more.
     pub(crate) fn take(&self, mut deliver: impl FnMut(RawSample)) -> bool {
-        self.reader.borrow().drain_notifications();
         let mut looked: Option<Instant> = None;
         for _ in 0..BATCH {
             let is_late = looked.is_none_or(|looked| looked.elapsed() > SLOW) && self.depth.is_some();
@@ -193,10 +190,6 @@ impl Inbox {
 
     pub(crate) fn delivered(&self) {
         self.count(|counters| counters.received += 1);
-    }
-
-    pub(crate) fn deregister(&self, registry: &Registry) -> io::Result<()> {
-        registry.deregister(&mut SourceRef(&mut self.reader.borrow_mut().dds))
     }
 }
 
@@ -287,10 +280,6 @@ impl<S, F: FnMut(&mut S, RawSample, &Inbox)> Source<S> for TopicSource<F> {
             while self.ready(app) {}
         }
     }
-
-    fn deregister(&self, registry: &Registry) -> io::Result<()> {
-        self.inbox.deregister(registry)
-    }
 }
 
 impl<S: 'static> Handle<S> {
@@ -340,7 +329,7 @@ impl<S: 'static> Handle<S> {
     ) -> Result<Subscription<S>> {
         let inbox = Rc::new(Inbox::new(node, spec, true)?);
         let source = Rc::new(TopicSource { inbox: inbox.clone(), callback: RefCell::new(callback) });
-        let token = self.core()?.add_source(&mut inbox.reader.borrow_mut().dds, |_| source)?;
+        let token = self.core()?.add_source(&inbox.gid, source);
         Ok(Subscription { inbox, handle: self.clone(), token })
     }
 }

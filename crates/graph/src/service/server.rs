@@ -3,12 +3,10 @@
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeMap, VecDeque},
-    io,
     rc::{Rc, Weak},
     time::Duration,
 };
 
-use mio::Registry;
 use rosless_wire::{Service, cdr};
 
 use crate::{
@@ -215,10 +213,6 @@ impl<S, F: FnMut(&mut S, RawSample, &ServerParts<'_>)> Source<S> for ServerSourc
     fn graph_changed(&self, _app: &mut S, _graph: &Graph) {
         self.replies.retry();
     }
-
-    fn deregister(&self, registry: &Registry) -> io::Result<()> {
-        self.inbox.deregister(registry)
-    }
 }
 
 struct ServerParts<'a> {
@@ -298,7 +292,7 @@ impl<S: 'static> Handle<S> {
             replies: replies.clone(),
             callback: RefCell::new(callback),
         });
-        let token = self.core()?.add_source(&mut inbox.reader.borrow_mut().dds, |_| source)?;
+        let token = self.core()?.add_source(&inbox.gid, source);
         Ok(Server { inbox, replies, introspector, handle: self.clone(), token })
     }
 }
