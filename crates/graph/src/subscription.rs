@@ -22,7 +22,9 @@ use crate::{
 /// A message and where it came from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample<M> {
+    /// What was sent.
     pub message: M,
+    /// By whom and when.
     pub info: SampleInfo,
 }
 
@@ -251,6 +253,7 @@ impl<S: 'static> Subscription<S> {
         self.inbox.matched()
     }
 
+    /// What became of the samples.
     pub fn counters(&self) -> Counters {
         self.inbox.counters()
     }
@@ -260,6 +263,7 @@ impl<S: 'static> Subscription<S> {
         &self.inbox.name
     }
 
+    /// The subscription on the wire.
     pub fn gid(&self) -> Gid {
         self.inbox.gid
     }
