@@ -56,6 +56,7 @@ impl<M: Message> Publisher<M> {
         self.raw.reaches_everyone()
     }
 
+    /// Samples that found no room in the send queue.
     pub fn dropped(&self) -> u64 {
         self.raw.dropped()
     }
@@ -65,6 +66,7 @@ impl<M: Message> Publisher<M> {
         self.raw.wait_acknowledged(timeout)
     }
 
+    /// The publisher on the wire.
     pub fn gid(&self) -> Gid {
         self.raw.gid()
     }
@@ -74,6 +76,7 @@ impl<M: Message> Publisher<M> {
         self.raw.topic()
     }
 
+    /// Without its type.
     pub fn raw(&self) -> &RawPublisher {
         &self.raw
     }
@@ -134,6 +137,7 @@ impl RawPublisher {
         true
     }
 
+    /// How many subscriptions it sends to.
     pub fn matched(&self) -> usize {
         self.0.node.context().graph().matched(&self.0.writer.gid).count()
     }
@@ -144,18 +148,22 @@ impl RawPublisher {
         self.0.node.context().graph().reaches_everyone(&self.0.writer.gid)
     }
 
+    /// Samples that found no room in the send queue.
     pub fn dropped(&self) -> u64 {
         self.0.writer.dropped()
     }
 
+    /// Waits until all reliable subscriptions have everything; `false` when they do not in time.
     pub fn wait_acknowledged(&self, timeout: Duration) -> bool {
         self.0.writer.wait_acknowledged(timeout)
     }
 
+    /// The publisher on the wire.
     pub fn gid(&self) -> Gid {
         self.0.writer.gid
     }
 
+    /// The full name of the topic.
     pub fn topic(&self) -> &str {
         &self.0.topic
     }
