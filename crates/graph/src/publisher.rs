@@ -112,8 +112,8 @@ impl RawPublisher {
 
     /// Publishes an answer. The participant that asked may not be listening yet, because real clients ask first and make
     /// the subscription for the answer afterwards: then others get the answer at once and the asker when it does, within
-    /// five seconds. While its subscription is being discovered all wait, half a second at most, so that it hears the
-    /// answer once. A latched topic serves latecomers by itself.
+    /// five seconds. While its subscription is being discovered all wait, half a second at most, lest it hears the answer
+    /// twice. A latched topic serves latecomers by itself.
     pub fn publish_for(&self, asker: GidPrefix, mut payload: Vec<u8>) -> bool {
         let Inner { writer, node, .. } = &*self.0;
         let (listens, is_known) = {

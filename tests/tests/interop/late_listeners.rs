@@ -58,9 +58,10 @@ fn an_answer_waits_until_its_asker_listens() {
     }
 }
 
-/// A subscription that is being discovered while the answer is given hears it, and hears it once.
+/// A subscription that is being discovered while the answers are given hears all of them, in order. One that is given in
+/// the moment between its discovery and our knowing of it may come twice.
 #[test]
-fn an_asker_whose_subscription_is_new_hears_each_answer_once() {
+fn an_asker_whose_subscription_is_new_hears_every_answer_in_order() {
     for vendor in Vendor::ALL {
         let domain = DomainLease::acquire();
         let mut ours = Ours::new(&domain, "oracle", ());
@@ -81,9 +82,14 @@ fn an_asker_whose_subscription_is_new_hears_each_answer_once() {
             let is_last =
                 |sample: &ForeignSample| cdr::from_payload(&sample.payload).ok().as_ref() == said.last();
             ours.run_until("the last answer", |()| peer.samples("hear").last().is_some_and(is_last));
-            let heard =
-                peer.samples("hear").into_iter().map(|sample| cdr::from_payload(&sample.payload).unwrap());
-            assert_eq!(heard.collect::<Vec<Text>>(), said, "{vendor:?}");
+            let mut heard: Vec<Text> = Vec::new();
+            for sample in peer.samples("hear") {
+                let text = cdr::from_payload(&sample.payload).unwrap();
+                if !heard.contains(&text) {
+                    heard.push(text);
+                }
+            }
+            assert_eq!(heard, said, "{vendor:?}");
         }
     }
 }
