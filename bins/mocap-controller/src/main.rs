@@ -9,7 +9,7 @@ mod output;
 use std::{process::ExitCode, time::Duration};
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
-use rosless_cli::{CommandLine, Result, Shared, args::seconds, completion::from_graph, out};
+use rosless_cli::{Result, args::seconds, completion::from_graph, out};
 use rosless_graph::config;
 use rosless_protocol::{Dialect, controller::Settings};
 
@@ -24,16 +24,8 @@ struct Arguments {
     /// Names on the wire: mocap, device or mocap4r2
     #[arg(long, global = true, default_value_t, env = "ROSLESS_DIALECT")]
     dialect: Dialect,
-    #[command(flatten)]
-    shared: Shared,
     #[command(subcommand)]
     command: Option<Command>,
-}
-
-impl CommandLine for Arguments {
-    fn shared(&self) -> &Shared {
-        &self.shared
-    }
 }
 
 #[derive(Debug, Subcommand)]

@@ -11,7 +11,7 @@ use rosless_protocol::{
     Dialect,
     clock::Offset,
     controller::{Failure, NoState, Outcome, Report, System, SystemResult},
-    message::{Command, State},
+    message::{self, Command, State},
     name::SystemId,
 };
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ type Systems = BTreeMap<SystemId, System>;
 /// The word `ros2 mocap4r2 status` has for it.
 fn status_word(system: &System) -> &'static str {
     match system.state {
-        Some(Ok(state)) => state.status_word(),
+        Some(Ok(state)) => message::status_word(state),
         _ => "ERROR",
     }
 }

@@ -19,7 +19,7 @@ use rosless_wire::{
 
 use crate::{
     clock::{since_epoch, wall},
-    run::App,
+    daemon::App,
     settings,
     verdict::Verdicts,
 };

@@ -114,12 +114,7 @@ mod tests {
     use std::{cell::RefCell, rc::Rc};
 
     use super::*;
-
-    fn gid(participant: u8, entity: u8) -> Gid {
-        let mut bytes = [participant; 16];
-        bytes[15] = entity;
-        Gid(bytes)
-    }
+    use crate::gid::example as gid;
 
     #[test]
     fn answers_wait_for_the_asker_and_only_for_it() {

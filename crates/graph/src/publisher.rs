@@ -6,7 +6,7 @@ use rosless_wire::{Message, cdr};
 
 use crate::{
     Gid, GidPrefix, Node, Qos, Result,
-    counters::RateLimit,
+    counters::Throttle,
     owed::{Answer, Told},
     qos::Durability,
     raw::{Addressing, RawWriter, TopicSpec},
@@ -89,14 +89,14 @@ struct Inner {
     writer: RawWriter,
     node: Node,
     topic: String,
-    complaint: RateLimit,
+    complaint: Throttle,
 }
 
 impl RawPublisher {
     pub(crate) fn new(node: &Node, spec: TopicSpec) -> Result<Self> {
         let topic = spec.ros_name();
         let writer = RawWriter::new(node, spec)?;
-        Ok(Self(Rc::new(Inner { writer, node: node.clone(), topic, complaint: RateLimit::default() })))
+        Ok(Self(Rc::new(Inner { writer, node: node.clone(), topic, complaint: Throttle::default() })))
     }
 
     /// See [`Publisher::publish`]. The payload is padded to four bytes, because Cyclone refuses fragments that are not.

@@ -94,7 +94,6 @@ impl ContextInner {
     }
 
     pub(crate) fn take_discovery_info(&self, reader: &RawReader) {
-        reader.drain_notifications();
         loop {
             match reader.take() {
                 Ok(None) => return,

@@ -1,20 +1,23 @@
 //! Joining a domain: what the process must have for it, and the participant itself.
 
 use std::{
+    cell::Cell,
     net::{IpAddr, Ipv4Addr},
+    rc::Rc,
     sync::{Arc, atomic::AtomicBool},
 };
 
+use mio::Poll;
 use rustdds::{
     DiscoveryLimits, DomainParticipant, DomainParticipantBuilder, DomainParticipantStatusListener,
-    QosPolicies,
+    QosPolicies, driving::Driver,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook_mio::v1_0::Signals;
 
 use crate::{
     Error, Result,
-    config::{DiscoveryRange, IpVersions, Limits, Settings},
+    config::{DiscoveryRange, Limits, Settings},
     network::StaticPeers,
 };
 
@@ -30,7 +33,13 @@ pub(crate) struct Participant {
     pub(crate) publisher: rustdds::Publisher,
     pub(crate) subscriber: rustdds::Subscriber,
     pub(crate) dds: DomainParticipant,
+    pub(crate) driver: Rc<Driver>,
+    /// Watches the participant's sockets; the event loop takes it.
+    pub(crate) poll: Cell<Option<Poll>>,
 }
+
+/// The participant's tokens in the poll, from here on.
+pub(crate) const DDS_TOKENS: usize = 16;
 
 fn discovery_limits(set: &Limits) -> DiscoveryLimits {
     let defaults = DiscoveryLimits::default();
@@ -49,12 +58,7 @@ pub(super) fn join(settings: &Settings, peers: &StaticPeers) -> Result<Participa
     let environment = &settings.environment;
     let participants = peers.participants(environment.domain_id);
     let mut builder = DomainParticipantBuilder::new(environment.domain_id)
-        .ip_versions(match environment.ip_versions {
-            IpVersions::Auto => rustdds::IpVersions::Auto,
-            IpVersions::V4 => rustdds::IpVersions::V4,
-            IpVersions::V6 => rustdds::IpVersions::V6,
-            IpVersions::Both => rustdds::IpVersions::Both,
-        })
+        .ip_versions(environment.ip_versions)
         .user_data(format!("enclave={};", settings.arguments.enclave))
         .discovery_limits(discovery_limits(&environment.limits));
     if let Some(bytes) = environment.limits.assembly {
@@ -69,13 +73,18 @@ pub(super) fn join(settings: &Settings, peers: &StaticPeers) -> Result<Participa
         DiscoveryRange::Localhost => builder.initial_peers(participants).with_this_host_and(peers.hosts()),
         DiscoveryRange::Subnet | DiscoveryRange::SystemDefault => builder.initial_peers(participants),
     };
-    let dds = builder.build().map_err(Error::dds(format!("join DDS domain {}", environment.domain_id)))?;
+    let poll = Poll::new().map_err(Error::io("cannot create the event loop"))?;
+    let (dds, driver) = builder
+        .build_driven(poll.registry(), DDS_TOKENS)
+        .map_err(Error::dds(format!("join DDS domain {}", environment.domain_id)))?;
     let qos = QosPolicies::qos_none();
     Ok(Participant {
         listener: dds.status_listener(),
         publisher: dds.create_publisher(&qos).map_err(Error::dds("create a DDS publisher"))?,
         subscriber: dds.create_subscriber(&qos).map_err(Error::dds("create a DDS subscriber"))?,
         dds,
+        driver: Rc::new(driver),
+        poll: Cell::new(Some(poll)),
     })
 }
 
@@ -96,7 +105,7 @@ pub(super) fn check_room() -> Result<()> {
     check_memory()
 }
 
-/// Every subscription, server and client costs two descriptors: 1024 would end at some 70 nodes.
+/// What an application watches, connections of a web server for example, counts as well.
 fn raise_file_limit() -> Option<u64> {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);

@@ -30,7 +30,7 @@ use crate::{
 };
 
 pub use discovery::{Completeness, IncompatibleQos};
-pub(crate) use join::Participant;
+pub(crate) use join::{DDS_TOKENS, Participant};
 
 const FAREWELL: Duration = Duration::from_millis(50);
 /// RustDDS keeps what was taken, too, up to this many samples of all participants together; they are up to some kB each.

@@ -3,12 +3,10 @@
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet},
-    io,
     rc::Rc,
     time::Duration,
 };
 
-use mio::Registry;
 use rosless_wire::{Service, cdr};
 
 use crate::{
@@ -332,10 +330,6 @@ impl<S: 'static> Source<S> for ClientSource<S> {
             }
         }
     }
-
-    fn deregister(&self, registry: &Registry) -> io::Result<()> {
-        self.0.inbox.deregister(registry)
-    }
 }
 impl<S: 'static> Handle<S> {
     /// A client of `service`.
@@ -387,7 +381,7 @@ impl<S: 'static> Handle<S> {
             sent: RefCell::default(),
         });
         let source = Rc::new(ClientSource(inner.clone()));
-        let token = self.core()?.add_source(&mut inbox.reader.borrow_mut().dds, |_| source)?;
+        let token = self.core()?.add_source(&inbox.gid, source);
         inner.token.set(token);
         Ok(RawClient(inner))
     }

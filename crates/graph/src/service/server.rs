@@ -3,17 +3,15 @@
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeMap, VecDeque},
-    io,
     rc::{Rc, Weak},
     time::Duration,
 };
 
-use mio::Registry;
 use rosless_wire::{Service, cdr};
 
 use crate::{
     Counters, GidPrefix, Graph, Node, Qos, Result,
-    counters::RateLimit,
+    counters::Throttle,
     event_loop::{Handle, Source, monotonic},
     introspection::{Introspect, Introspection, Introspector, Step},
     raw::{Addressing, RawSample, RawWriter},
@@ -78,7 +76,7 @@ struct Replies {
     retry_after: Box<dyn Fn(Duration)>,
     retry_is_due: Cell<bool>,
     unanswered: Cell<u64>,
-    complaint: RateLimit,
+    complaint: Throttle,
 }
 
 impl Replies {
@@ -215,10 +213,6 @@ impl<S, F: FnMut(&mut S, RawSample, &ServerParts<'_>)> Source<S> for ServerSourc
     fn graph_changed(&self, _app: &mut S, _graph: &Graph) {
         self.replies.retry();
     }
-
-    fn deregister(&self, registry: &Registry) -> io::Result<()> {
-        self.inbox.deregister(registry)
-    }
 }
 
 struct ServerParts<'a> {
@@ -272,7 +266,7 @@ impl<S: 'static> Handle<S> {
                 retry_after: Box::new(retry_after),
                 retry_is_due: Cell::new(false),
                 unanswered: Cell::new(0),
-                complaint: RateLimit::default(),
+                complaint: Throttle::default(),
             }
         });
         let introspector = Rc::new(Introspector::<T>::new(&node.unowned(), &inbox.name));
@@ -298,7 +292,7 @@ impl<S: 'static> Handle<S> {
             replies: replies.clone(),
             callback: RefCell::new(callback),
         });
-        let token = self.core()?.add_source(&mut inbox.reader.borrow_mut().dds, |_| source)?;
+        let token = self.core()?.add_source(&inbox.gid, source);
         Ok(Server { inbox, replies, introspector, handle: self.clone(), token })
     }
 }
