@@ -7,6 +7,7 @@ use rosless_wire::{Message, cdr};
 use crate::{
     Gid, GidPrefix, Node, Qos, Result,
     counters::Throttle,
+    owed::{Answer, Told},
     qos::Durability,
     raw::{Addressing, RawWriter, TopicSpec},
 };
@@ -113,28 +114,32 @@ impl RawPublisher {
     }
 
     /// Publishes an answer. The participant that asked may not be listening yet, because real clients ask first and make
-    /// the subscription for the answer afterwards: it gets the answer when it does, within five seconds, and once, also
-    /// when its subscription is being discovered at this moment. A latched topic serves latecomers by itself.
+    /// the subscription for the answer afterwards: then others get the answer at once and the asker when it does, within
+    /// five seconds. While its subscription is being discovered all wait, half a second at most, lest it hears the answer
+    /// twice. A latched topic serves latecomers by itself.
     pub fn publish_for(&self, asker: GidPrefix, mut payload: Vec<u8>) -> bool {
         let Inner { writer, node, .. } = &*self.0;
-        let context = node.context();
-        let listeners: Vec<Gid> = context.graph().matched(&writer.gid).copied().collect();
-        let listens = listeners.iter().any(|reader| reader.prefix() == asker);
+        let (listens, is_known) = {
+            let graph = node.context().graph();
+            (
+                graph.matched(&writer.gid).any(|reader| reader.prefix() == asker),
+                graph.may_feed(&writer.gid, asker),
+            )
+        };
         if listens || writer.spec.qos.durability != Durability::Volatile {
             return self.publish(payload);
         }
         payload.resize(payload.len().max(4).next_multiple_of(4), 0);
-        // To everybody at once would reach a subscription of the asker's that is known but not matched, too.
-        for listener in listeners {
-            writer.write(payload.clone(), Addressing { only: Some(listener), related: None });
-        }
+        let told = if is_known { Told::Nobody } else { Told::Others };
         let owed = Rc::downgrade(&self.0);
-        context.0.owed.borrow_mut().add(writer.gid, asker, payload, move |reader, payload| {
+        let send = move |only, payload| {
             if let Some(inner) = owed.upgrade() {
-                inner.writer.write(payload, Addressing { only: Some(reader), related: None });
+                inner.writer.write(payload, Addressing { only, related: None });
             }
-        });
-        true
+        };
+        let evicted = node.context().0.owed.borrow_mut().add(writer.gid, asker, payload.clone(), told, send);
+        evicted.into_iter().for_each(Answer::give_up);
+        is_known || self.publish(payload)
     }
 
     /// How many subscriptions it sends to.
