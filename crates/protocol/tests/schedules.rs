@@ -329,11 +329,15 @@ impl Simulation {
                         .position(|s| s.id == system)
                         .expect("only known systems are asked");
                     self.send(n, false, Happening::Query(n, query));
+                    // The driver answers every question in time.
+                    let timeout = Happening::State(n, query, Err(NoState::NoAnswer));
+                    self.plan(self.millis + 1000, timeout);
                 }
                 Output::WatchTransitions { system } => {
                     let watched = self.systems.iter_mut().find(|s| s.id == system);
                     watched.expect("only known systems are watched").watched = true;
                 }
+                Output::ReadLogs | Output::Remember => {}
                 Output::Event(event) => assert!(!event.to_string().is_empty()),
                 Output::Finished(report) => self.reports.push((self.millis, report)),
             }

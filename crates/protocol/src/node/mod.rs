@@ -25,7 +25,7 @@ mod controller;
 mod wire;
 
 pub use controlled::{ControlledNode, Hook, Options};
-pub use controller::{ControllerNode, Notice};
+pub use controller::{ControllerNode, Notice, Options as ControllerOptions};
 use rosless_graph::Qos;
 
 /// Control messages, both ways.
