@@ -145,6 +145,11 @@ impl From<u8> for State {
 }
 
 impl State {
+    /// The number `lifecycle_msgs/State` has for it.
+    pub fn id(self) -> u8 {
+        (0..=15).find(|id| Self::from(*id) == self).unwrap_or_default()
+    }
+
     /// The label `ros2 lifecycle get` prints.
     pub fn label(self) -> &'static str {
         match self {
@@ -188,6 +193,13 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(Kind::from), [Kind::Start, Kind::AckStart, Kind::Stop, Kind::AckStop]);
         for value in i8::MIN..=i8::MAX {
             assert_eq!(i8::from(Kind::from(value)), value);
+        }
+    }
+
+    #[test]
+    fn states_keep_their_numbers() {
+        for id in [0, 1, 2, 3, 4, 10, 11, 12, 13, 14, 15] {
+            assert_eq!(State::from(id).id(), id);
         }
     }
 

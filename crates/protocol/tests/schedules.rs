@@ -309,7 +309,7 @@ impl Simulation {
                     let from = participant(self.systems[n].life);
                     self.send(n, true, Happening::Hear(message, from));
                 }
-                controlled::Output::Hook(..) | controlled::Output::Warn(_) => {}
+                controlled::Output::Hook(..) | controlled::Output::Warn(_) | controlled::Output::Error(_) => {}
             }
         }
     }

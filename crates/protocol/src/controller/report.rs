@@ -4,7 +4,6 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 
 use crate::{
     clock::Offset,
-    dialect::Dialect,
     message::{Command, State},
     name::SystemId,
 };
@@ -174,17 +173,17 @@ impl Failure {
     }
 
     /// What is wrong and what to do about it.
-    pub fn explain(&self, system: &SystemId, command: Command, dialect: Dialect) -> String {
-        let (verb, names, full) = (command.verb(), dialect.names(), system.as_str());
+    ///
+    /// `environment` and `control` are the topics on which the system was looked for.
+    pub fn explain(&self, system: &SystemId, command: Command, environment: &str, control: &str) -> String {
+        let (verb, full) = (command.verb(), system.as_str());
         let transition = if command == Command::Start { "activation" } else { "deactivation" };
         match self {
             Self::Unknown => format!(
-                "not announced on {}: is it running, configured, and in this ROS_DOMAIN_ID?",
-                names.environment_topic
+                "not announced on {environment}: is it running, configured, and in this ROS_DOMAIN_ID?"
             ),
             Self::Unreachable => format!(
-                "announced, but its {} subscription is not matched: check QoS, remapping and the network",
-                names.control_topic
+                "announced, but its {control} subscription is not matched: check QoS, remapping and the network"
             ),
             Self::NotAsked => {
                 format!("the time was up before {verb} could be sent: allow more with --timeout")

@@ -112,16 +112,19 @@ impl Memory {
         *highest = (*highest).max(number);
     }
 
-    /// Takes over what somebody else wrote about other systems than `ours`, and the higher number of every take.
-    pub fn merge(&mut self, others: Self, ours: impl Fn(&str) -> bool) {
-        for (system, line) in others.systems {
-            if !ours(&system) && self.systems.len() < MAX_REMEMBERED {
-                self.systems.insert(system, line);
+    /// Does to this memory what was done between `before` and `after`: others may have written to it meanwhile.
+    pub fn apply(&mut self, before: &Self, after: &Self) {
+        for system in before.systems.keys().filter(|system| !after.systems.contains_key(*system)) {
+            self.systems.remove(system);
+        }
+        for (system, line) in after.systems.iter().filter(|(system, line)| before.systems.get(*system) != Some(*line)) {
+            if self.systems.len() < MAX_REMEMBERED {
+                self.systems.insert(system.clone(), line.clone());
             }
         }
-        for (prefix, number) in others.takes {
-            let highest = self.takes.entry(prefix).or_default();
-            *highest = (*highest).max(number);
+        for (prefix, number) in &after.takes {
+            let highest = self.takes.entry(prefix.clone()).or_default();
+            *highest = (*highest).max(*number);
         }
     }
 }
@@ -143,8 +146,24 @@ mod tests {
         memory.note(&id, None);
         assert_eq!(memory.next_take(), "take_042");
         let mut other = Memory::default();
-        other.merge(memory, |_| false);
+        other.apply(&Memory::default(), &memory);
         assert_eq!(other.next_take(), "take_043");
+    }
+
+    #[test]
+    fn two_controllers_write_what_they_know_and_keep_what_the_other_knows() {
+        let (a, b) = (SystemId::resolve("/", "a").unwrap(), SystemId::resolve("/", "b").unwrap());
+        let mut file = Memory::default();
+        let (mut ours, mut theirs) = (file.clone(), file.clone());
+        ours.note(&a, Some(line("ours")));
+        file.apply(&Memory::default(), &ours);
+        theirs.note(&b, Some(line("theirs")));
+        file.apply(&Memory::default(), &theirs);
+        assert_eq!(file.systems.keys().collect::<Vec<_>>(), ["/a", "/b"]);
+        let before = ours.clone();
+        ours.note(&a, None);
+        file.apply(&before, &ours);
+        assert_eq!(file.systems.keys().collect::<Vec<_>>(), ["/b"]);
     }
 
     #[test]

@@ -399,7 +399,7 @@ fn an_activation_seen_to_begin_and_fail_is_reported_at_once() {
     assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::Aborted(State::Inactive)));
     let reason = rig.report().unwrap().results[&id("a")].reason.clone().unwrap();
     assert_eq!(reason.to_string(), "'no such device' (its log, 13 ms before)");
-    let text = Failure::Aborted(State::Inactive).explain(&id("a"), Command::Start, Dialect::Mocap);
+    let text = Failure::Aborted(State::Inactive).explain(&id("a"), Command::Start, "e", "c");
     assert!(text.contains("configured but not active"), "{text}");
 }
 
