@@ -263,6 +263,7 @@ pub(crate) fn status(ros: &config::Settings, scope: &Scope, wait: Duration) -> R
             statuses(&controller)
         }
     };
+    let systems: Vec<_> = systems.into_iter().filter(|system| system.present).collect();
     if printer::is_json() {
         printer::json_line(&output::systems_json(&systems, scope.dialect));
     } else if printer::is_terminal() {

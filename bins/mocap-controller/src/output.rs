@@ -2,6 +2,7 @@
 //! asked or not.
 
 use rosless_cli::{err, out, table::columns};
+use rosless_graph::monotonic;
 use rosless_protocol::{
     controller::{Membership, NoState, Outcome, Report, System},
     message::{Command, State},
@@ -21,7 +22,7 @@ use crate::speech::Speech;
 /// One system as a running controller tells of it.
 pub(crate) fn system_status(id: &SystemId, system: &System) -> SystemStatus {
     let state = system.state.and_then(Result::ok);
-    let offset = system.offset();
+    let offset = system.offset_at(monotonic());
     let since = match system.membership() {
         Membership::In(taking) => taking.since.to_stamp(),
         _ => (0, 0),

@@ -44,7 +44,7 @@ fn a_system_restarted_before_its_lease_ends_is_missed_in_the_session() {
     let victim = stage.system(&["--kind", "auxiliary", "--name", "victim"]);
     let daemon = stage.controller(&["run"]);
     daemon.wait_for_line("[victim] is inactive", PATIENCE);
-    assert!(stage.command(&["start", "victim", "--session", "s1"]).status.success());
+    assert!(stage.command(&["start", "victim", "--session", "s1", "--direct"]).status.success());
     for line in ["[victim] inactive -> active", "[victim] start elapsed", r#"sends START session "s1""#] {
         daemon.wait_for_line(line, PATIENCE);
     }
@@ -139,19 +139,25 @@ fn every_failure_is_named_with_reason_and_remedy() {
     let out = fails(
         &["start", "good", "broken", "nobody"],
         1,
-        &["Error starting broken: configured but not active", "nobody not in detected Mocap Control System"],
+        &[
+            "Error starting broken: configured but not active",
+            "'activation fails because of --fail-activate' (its log, ",
+            "nobody not in detected Control System",
+        ],
     );
     assert!(out.starts_with("good started: acknowledged after "), "{out}");
     broken.wait_for_line("is not acknowledged", PATIENCE);
     let output = stage.command(&["start", "good"]);
     assert_eq!(
         (output.status.code(), text(&output.stdout).as_str()),
-        (Some(0), "good already started: it is active\n")
+        (Some(0), "good already started: it is active in session \"cli_session\"\n")
     );
 
     // A system that was never configured has not announced itself; one that was and is not any more has.
     let mut observer = stage.observer(Dialect::Mocap);
-    fails(&["start", "raw", "--retries", "0", "--discovery", "1"], 3, &["raw not in detected"]);
+    fails(&["start", "raw"], 1, &["Unable to start raw: not configured yet"]);
+    let status = text(&stage.command(&["status"]).stdout);
+    assert_eq!(status, "broken\tREADY\ngood\tACTIVE\nraw\tNOT YET AVAILABLE\n");
     assert!(observer.change("good", 4) && observer.change("good", 2), "deactivate, clean up");
     fails(
         &["start", "good"],

@@ -21,7 +21,7 @@ fn twenty_systems_start_and_stop_a_hundred_times_with_nothing_missed() {
     let controller = observer.controller();
     let known = controller.clone();
     observer.until("twenty systems are reachable", |_| {
-        known.systems().values().filter(|s| s.announced && s.reachable).count() == 20
+        known.systems().values().filter(|s| s.announced() && s.reachable()).count() == 20
     });
     for round in 0..100 {
         for command in [Command::Start, Command::Stop] {

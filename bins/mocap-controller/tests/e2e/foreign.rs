@@ -52,3 +52,26 @@ fn a_cyclone_controller_starts_our_system() {
 fn a_fast_dds_controller_starts_our_system() {
     foreign_controller(Vendor::FastDds);
 }
+
+/// A client that publishes before it subscribes, as `ros2 mocap4r2 start NAME` does, hears the answer all the same.
+fn late_asker(vendor: Vendor) {
+    let stage = Stage::new();
+    let Some(mut peer): Option<ForeignPeer> = vendor.start(stage.domain()) else { return };
+    let _system = stage.system(&["--kind", "auxiliary", "--dialect", "mocap4r2", "--name", "mocap_system_1"]);
+    peer.writer("control", "rt/mocap4r2_control", CONTROL, "reliable,volatile,100", &[]);
+    peer.wait_matched("control", 1);
+    peer.write("control", &unhex("000100000000000000f153650065cd1d110000006d6f6361705f636f6e74726f6c6c6572000000000a00000073657373696f6e5f3100000000000000"));
+    peer.reader("heard", "rt/mocap4r2_control", CONTROL, "reliable,volatile,100", &[]);
+    let heard = peer.wait_samples("heard", 1);
+    assert!(heard.iter().any(|sample| sample.payload[4] == 1), "an ACK_START");
+}
+
+#[test]
+fn a_cyclone_client_that_listens_after_it_spoke_hears_the_answer() {
+    late_asker(Vendor::Cyclone);
+}
+
+#[test]
+fn a_fast_dds_client_that_listens_after_it_spoke_hears_the_answer() {
+    late_asker(Vendor::FastDds);
+}

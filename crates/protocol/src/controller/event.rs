@@ -41,6 +41,8 @@ pub enum Event {
     State { system: SystemId, from: Option<State>, to: State },
     /// An acknowledgement arrived.
     Answered { system: SystemId, command: Command, elapsed: i64, offset: Option<Offset> },
+    /// An acknowledgement arrived whose stamp is of simulated time, so that clocks cannot be compared.
+    Simulated { system: SystemId, command: Command },
     /// An acknowledgement arrived after its request had been given up or settled otherwise.
     Late { system: SystemId, command: Command },
     /// A second acknowledgement for one request.
@@ -74,6 +76,7 @@ impl Event {
             Self::Joined { running_session: None, .. }
             | Self::Left { .. }
             | Self::Listening { .. }
+            | Self::Simulated { .. }
             | Self::Topics { .. }
             | Self::State { .. }
             | Self::Foreign { .. } => Level::Info,
@@ -147,6 +150,10 @@ impl fmt::Display for Event {
                     Some(offset) => write!(f, ", clock offset {offset}"),
                     None => Ok(()),
                 }
+            }
+            Self::Simulated { system, command } => {
+                let verb = command.verb();
+                write!(f, "[{system}] {verb} acknowledged on simulated time: its clock cannot be compared with ours")
             }
             Self::Late { system, command } => {
                 write!(f, "[{system}] late acknowledgement of {}", command.verb())

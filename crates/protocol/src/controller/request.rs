@@ -887,8 +887,8 @@ impl Controller {
                 reason: system.filter(|_| wants).and_then(|s| reason(s, &asked, now)),
                 attempts: asked.attempts,
                 answered_after: asked.acked.zip(asked.first_sent).map(|(a, sent)| a.at.saturating_sub(sent.mono)),
-                elapsed: asked.acked.map(|a| a.elapsed),
-                offset: system.and_then(System::offset),
+                elapsed: asked.acked.and_then(|a| a.elapsed),
+                offset: system.and_then(|s| s.offset_at(now.mono)),
                 duplicates: asked.duplicates,
             };
             results.insert(id, result);

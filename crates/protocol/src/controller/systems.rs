@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     dialect::{Channel, Dialect},
-    clock::{ClockEstimate, FORGOTTEN, Learned, Offset},
+    clock::{ClockEstimate, FORGOTTEN, Learned, Offset, is_simulated},
     message::{Announcement, Command, Control, State},
     name::SystemId,
 };
@@ -28,8 +28,8 @@ pub struct Answer {
     pub command: Command,
     /// When, on our monotonic clock.
     pub at: Duration,
-    /// Receive time minus stamp in nanoseconds.
-    pub elapsed: i64,
+    /// Receive time minus stamp in nanoseconds; nothing when the stamp is of simulated time.
+    pub elapsed: Option<i64>,
 }
 
 /// How a system is known.
@@ -166,9 +166,14 @@ impl System {
         self.namesakes.others.iter().map(|(participant, _)| *participant)
     }
 
-    /// How far its clock is from ours.
+    /// How far its clock was from ours when that was last observed.
     pub fn offset(&self) -> Option<Offset> {
         self.clock.offset()
+    }
+
+    /// How far its clock is from ours at this time.
+    pub fn offset_at(&self, now: Duration) -> Option<Offset> {
+        self.clock.offset_at(now)
     }
 
     /// Only the oldest message without an answer matters, and none that nobody will answer any more.
@@ -484,7 +489,8 @@ impl Controller {
         command: Command,
         now: Now,
     ) {
-        let elapsed = now.wall.since(message.stamp);
+        let simulated = is_simulated(message.stamp, now.wall);
+        let elapsed = (!simulated).then(|| now.wall.since(message.stamp));
         let answer = Answer { command, at: now.mono, elapsed };
         let foreign = self.foreign.clone().filter(|f| {
             f.kind == command.ask() && (f.systems.is_empty() || f.systems.iter().any(|s| id.is_meant_by(s)))
@@ -502,10 +508,13 @@ impl Controller {
         if system.awaited.as_ref().is_some_and(|a| a.command == command) {
             system.awaited = None;
         }
-        let learned = system.clock.answered(command, now, message.stamp);
+        let learned = elapsed.and_then(|_| system.clock.answered(command, now, message.stamp));
         // What was known before says nothing about the stamp of this one.
         let offset = learned.and_then(|_| system.offset());
-        self.event(Event::Answered { system: id.clone(), command, elapsed, offset });
+        self.event(match elapsed {
+            Some(elapsed) => Event::Answered { system: id.clone(), command, elapsed, offset },
+            None => Event::Simulated { system: id.clone(), command },
+        });
         if let Some(Learned::Stepped(nanos)) = learned {
             self.event(Event::ClockStepped { system: id.clone(), nanos });
         }

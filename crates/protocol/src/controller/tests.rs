@@ -1192,3 +1192,22 @@ fn a_thousand_systems_start_in_one_message_and_leave_nothing_behind() {
     assert!(rig.report().unwrap().is_success());
     assert_eq!(rig.controller.deadlines.len(), 0, "nothing is waited for any more");
 }
+
+#[test]
+fn simulated_time_is_said_to_be_so() {
+    let mut rig = Rig::with(&["a"]);
+    let now = |millis| Now { wall: Wall(at(millis).wall.0 + 1_790_000_000_000_000_000), ..at(millis) };
+    rig.controller.request(Command::Start, "s", Targets::All, now(1000)).unwrap();
+    rig.drain();
+    rig.answer(|_| INACTIVE, 1001);
+    let stamp = Wall::from_stamp(12, 0);
+    let message =
+        Control { kind: Kind::AckStart, stamp, source: "a".into(), session: String::new(), systems: vec![] };
+    rig.controller.handle(Input::Control { channel: "/".into(), sender: None, participant: None, message }, now(1002));
+    rig.drain();
+    rig.answer(|_| ACTIVE, 1003);
+    let simulated = Event::Simulated { system: id("a"), command: Command::Start };
+    assert!(rig.events().contains(&&simulated) && simulated.level() == Level::Info);
+    let result = &rig.report().unwrap().results[&id("a")];
+    assert_eq!((result.elapsed, result.offset), (None, None), "no deviation of fifty years");
+}
