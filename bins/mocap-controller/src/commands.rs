@@ -17,11 +17,7 @@ use rosless_protocol::{
 };
 use rosless_wire::rosless_msgs::msg::SystemStatus;
 
-use crate::{
-    Scope, data, output,
-    running::Running,
-    speech::Speech,
-};
+use crate::{Scope, data, output, running::Running, speech::Speech};
 
 /// The longest that a command waits for those that discovery says are there.
 const HEARING: Duration = Duration::from_secs(3);
@@ -143,7 +139,8 @@ pub(crate) fn act(
         systems.iter().any(|(id, system)| id.is_meant_by(name) && system.reachable())
     };
     let running = hear(&session, &controller, scope, hearing, || {
-        let all = |names: &Vec<String>| controller.with_systems(|s| names.iter().all(|name| reachable(s, name)));
+        let all =
+            |names: &Vec<String>| controller.with_systems(|s| names.iter().all(|name| reachable(s, name)));
         by_name.as_ref().is_some_and(all)
     })?;
     // Data is looked at here, so its systems must be known here.
@@ -153,7 +150,8 @@ pub(crate) fn act(
             if ask.session == "auto" && command == Command::Start {
                 let take = session.with(|app| app.state.as_mut().map(StateFile::next_take));
                 let take = take.ok_or_else(|| Failure::usage("takes cannot be numbered without --state"))?;
-                ask.session = take.map_err(|error| Failure::new(format!("takes cannot be numbered: {error}")))?;
+                ask.session =
+                    take.map_err(|error| Failure::new(format!("takes cannot be numbered: {error}")))?;
             }
             let report = direct(&session, &controller, ask, deadline)?;
             output::response(&report, scope.dialect)
@@ -232,7 +230,9 @@ fn hint(graph: &Graph, speech: Speech) {
         let topic = dialect.names().environment_topic;
         let elsewhere = graph.endpoints().filter(|e| e.ros_name().rsplit('/').next() == Some(topic)).count();
         if elsewhere > 0 {
-            err!("but somebody speaks {dialect} on {topic}: leave out --dialect {asked}, or say --dialect {dialect}");
+            err!(
+                "but somebody speaks {dialect} on {topic}: leave out --dialect {asked}, or say --dialect {dialect}"
+            );
         }
     }
 }

@@ -86,14 +86,23 @@ pub(crate) fn run(ros: config::Settings, scope: &Scope) -> rosless_cli::Result<(
     Ok(event_loop.run(&mut app)?)
 }
 
-fn serve(event_loop: &Handle<App>, node: &Node, controller: &ControllerNode<App>, command: Command) -> Result<()> {
+fn serve(
+    event_loop: &Handle<App>,
+    node: &Node,
+    controller: &ControllerNode<App>,
+    command: Command,
+) -> Result<()> {
     let (on, me) = (node.clone(), controller.clone());
-    event_loop.serve::<SessionCommand>(node, &format!("~/{}", command.verb()), move |app, request, responder| {
-        match ask(app, &on, command, request).and_then(|ask| me.ask(ask).map_err(|error| error.to_string())) {
+    event_loop.serve::<SessionCommand>(
+        node,
+        &format!("~/{}", command.verb()),
+        move |app, request, responder| match ask(app, &on, command, request)
+            .and_then(|ask| me.ask(ask).map_err(|error| error.to_string()))
+        {
             Ok(number) => app.waiting.push((number, Waiting::Session(responder))),
             Err(message) => responder.reply(&SessionCommandResponse { message, ..Default::default() }),
-        }
-    })?;
+        },
+    )?;
     let (on, me) = (node.clone(), controller.clone());
     event_loop.serve::<Trigger>(node, &format!("~/{}_all", command.verb()), move |app, _, responder| {
         let request = SessionCommandRequest { all: true, ..Default::default() };
@@ -125,7 +134,11 @@ fn ask(app: &mut App, node: &Node, command: Command, request: SessionCommandRequ
         atomic: request.atomic,
         restart: request.restart,
         deadline: (timeout > 0.0).then(|| Duration::from_secs_f64(timeout)),
-        ..Ask::new(command, &session, if request.all { Targets::All } else { Targets::Named(request.systems) })
+        ..Ask::new(
+            command,
+            &session,
+            if request.all { Targets::All } else { Targets::Named(request.systems) },
+        )
     })
 }
 
@@ -138,10 +151,13 @@ fn publish_status(event_loop: &Handle<App>, node: &Node, controller: &Controller
         if !std::mem::take(&mut app.changed) {
             return;
         }
-        let systems: Vec<_> =
-            controller.with_systems(|systems| systems.iter().map(|(id, s)| output::system_status(id, s)).collect());
+        let systems: Vec<_> = controller
+            .with_systems(|systems| systems.iter().map(|(id, s)| output::system_status(id, s)).collect());
         // NaN is not equal to itself, so the bytes are compared.
-        let bytes = rosless_wire::cdr::to_payload(&ControllerStatus { systems: systems.clone(), ..Default::default() });
+        let bytes = rosless_wire::cdr::to_payload(&ControllerStatus {
+            systems: systems.clone(),
+            ..Default::default()
+        });
         if last.borrow().as_ref() != Some(&bytes) {
             last.replace(Some(bytes));
             publisher.publish(&ControllerStatus { stamp: node.now(), systems });

@@ -34,7 +34,9 @@ impl Flow {
         match self.hertz {
             None => err!("{topic}: nobody publishes it"),
             Some(hertz) if self.is_enough() => out!("{topic}: {hertz:.1} Hz"),
-            Some(hertz) => err!("{topic}: {hertz:.1} Hz, at least {:.1} Hz are needed", least.max(f64::MIN_POSITIVE)),
+            Some(hertz) => {
+                err!("{topic}: {hertz:.1} Hz, at least {:.1} Hz are needed", least.max(f64::MIN_POSITIVE))
+            }
         }
     }
 }
@@ -53,7 +55,11 @@ pub(crate) fn announced<'a>(systems: impl Iterator<Item = (&'a SystemId, &'a Sys
 }
 
 /// Listens to `topics` and to those that must have a rate.
-pub(crate) fn check<S>(session: &Session<S>, topics: Vec<String>, least: &BTreeMap<String, f64>) -> Result<Vec<Flow>> {
+pub(crate) fn check<S>(
+    session: &Session<S>,
+    topics: Vec<String>,
+    least: &BTreeMap<String, f64>,
+) -> Result<Vec<Flow>> {
     let mut wanted: BTreeMap<String, f64> = topics.into_iter().map(|topic| (topic, 0.0)).collect();
     wanted.extend(least.iter().map(|(topic, hertz)| (rosless_cli::session::absolute(topic), *hertz)));
     let counts = Rc::new(RefCell::new(BTreeMap::<String, u32>::new()));
@@ -67,7 +73,14 @@ pub(crate) fn check<S>(session: &Session<S>, topics: Vec<String>, least: &BTreeM
             // Best effort hears everybody.
             let qos = Qos::sensor_data().depth(1000);
             let count = move |_: &mut S, _| *counts.borrow_mut().entry(name.clone()).or_default() += 1;
-            subscriptions.push(session.event_loop.subscribe_raw(&session.node, topic, &type_name, "", qos, count)?);
+            subscriptions.push(session.event_loop.subscribe_raw(
+                &session.node,
+                topic,
+                &type_name,
+                "",
+                qos,
+                count,
+            )?);
         }
     }
     // Publishers that look for listeners first begin when they have found us.

@@ -13,7 +13,6 @@ mod speech;
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
-use roster::Roster;
 use rosless_cli::{CommandLine, Failure, Result, Shared, args::seconds, completion::from_graph, out};
 use rosless_graph::config;
 use rosless_protocol::{
@@ -21,6 +20,7 @@ use rosless_protocol::{
     message,
     node::StateFile,
 };
+use roster::Roster;
 use speech::Speech;
 
 /// Starts, stops and watches lifecycle systems over the START/STOP control protocol, without ROS.
@@ -70,7 +70,9 @@ impl Scope {
             return None;
         };
         let opened = StateFile::open(&folder, domain);
-        opened.inspect_err(|error| log::warn!("sessions are not remembered in {}: {error}", folder.display())).ok()
+        opened
+            .inspect_err(|error| log::warn!("sessions are not remembered in {}: {error}", folder.display()))
+            .ok()
     }
 }
 

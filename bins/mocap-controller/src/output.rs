@@ -49,28 +49,38 @@ pub(crate) fn system_status(id: &SystemId, system: &System) -> SystemStatus {
 
 /// A report as a running controller gives it.
 pub(crate) fn response(report: &Report, speech: Speech) -> SessionCommandResponse {
-    let systems: Vec<_> = report.results.iter().map(|(id, result)| {
-        let (outcome, explanation) = match &result.outcome {
-            Outcome::Done(proof) => ("done", proof.to_string()),
-            Outcome::Already(state) => ("already", already(report.command, *state, result.session.as_deref())),
-            Outcome::Failed(failure) => (failure.word(), failure.explain(id, report.command, &speech.environment_topics(), &speech.control_topics())),
-        };
-        let seconds = |nanos: i64| nanos as f64 / 1e9;
-        SystemResult {
-            name: id.to_string(),
-            success: result.outcome.is_success(),
-            outcome: outcome.to_owned(),
-            explanation,
-            reason: result.reason.as_ref().map(ToString::to_string).unwrap_or_default(),
-            session: result.session.clone().unwrap_or_default(),
-            attempts: result.attempts,
-            answered_after: result.answered_after.map_or(f64::NAN, |d| d.as_secs_f64()),
-            elapsed: result.elapsed.map_or(f64::NAN, seconds),
-            clock_offset: result.offset.map_or(f64::NAN, |o| seconds(o.nanos)),
-            clock_uncertainty: result.offset.map_or(f64::NAN, |o| seconds(o.uncertainty)),
-            duplicates: result.duplicates,
-        }
-    }).collect();
+    let systems: Vec<_> = report
+        .results
+        .iter()
+        .map(|(id, result)| {
+            let (outcome, explanation) = match &result.outcome {
+                Outcome::Done(proof) => ("done", proof.to_string()),
+                Outcome::Already(state) => {
+                    ("already", already(report.command, *state, result.session.as_deref()))
+                }
+                Outcome::Failed(failure) => {
+                    let speech = result.dialect.map_or(speech, Speech::One);
+                    let topics = (speech.environment_topics(), speech.control_topics());
+                    (failure.word(), failure.explain(id, report.command, &topics.0, &topics.1))
+                }
+            };
+            let seconds = |nanos: i64| nanos as f64 / 1e9;
+            SystemResult {
+                name: id.to_string(),
+                success: result.outcome.is_success(),
+                outcome: outcome.to_owned(),
+                explanation,
+                reason: result.reason.as_ref().map(ToString::to_string).unwrap_or_default(),
+                session: result.session.clone().unwrap_or_default(),
+                attempts: result.attempts,
+                answered_after: result.answered_after.map_or(f64::NAN, |d| d.as_secs_f64()),
+                elapsed: result.elapsed.map_or(f64::NAN, seconds),
+                clock_offset: result.offset.map_or(f64::NAN, |o| seconds(o.nanos)),
+                clock_uncertainty: result.offset.map_or(f64::NAN, |o| seconds(o.uncertainty)),
+                duplicates: result.duplicates,
+            }
+        })
+        .collect();
     SessionCommandResponse {
         success: report.is_success(),
         message: summary(report.command, &systems, report.took.as_secs_f64(), speech),
@@ -107,7 +117,9 @@ fn words(command: Command) -> (&'static str, &'static str) {
 fn already(command: Command, state: State, session: Option<&str>) -> String {
     match (command, state, session) {
         (Command::Start, _, Some(session)) => format!("already started: it is active in session {session:?}"),
-        (Command::Start, _, None) => "already started: it is active, in a session that is not known".to_owned(),
+        (Command::Start, _, None) => {
+            "already started: it is active, in a session that is not known".to_owned()
+        }
         (Command::Stop, State::Inactive, _) => "already inactive".to_owned(),
         (Command::Stop, state, _) => format!("not active ({})", state.label()),
     }
@@ -135,7 +147,10 @@ pub(crate) fn result_line(system: &SystemResult, command: Command, speech: Speec
         }
         ("unknown", _) => format!("{name} not in detected {}: {explanation}", speech.title()),
         ("wrong_state", _) => format!("Unable to {verb} {name}: {explanation}"),
-        _ => format!("Error {}ing {name}: {explanation}", if command == Command::Start { "start" } else { "stopp" }),
+        _ => format!(
+            "Error {}ing {name}: {explanation}",
+            if command == Command::Start { "start" } else { "stopp" }
+        ),
     };
     if !system.reason.is_empty() {
         line += &format!(": {}", system.reason);
@@ -244,10 +259,18 @@ fn session(system: &SystemStatus, now: f64) -> String {
 /// For people who want to see it change.
 pub(crate) fn watch_table(systems: &[SystemStatus], now: f64) -> String {
     let rows = systems.iter().map(|system| {
-        let offset = offset_text(system.clock_offset, system.clock_uncertainty).unwrap_or_else(|| "-".to_owned());
+        let offset =
+            offset_text(system.clock_offset, system.clock_uncertainty).unwrap_or_else(|| "-".to_owned());
         let answer = if system.last_answer.is_empty() { "-".to_owned() } else { system.last_answer.clone() };
         let name = short(&system.name).to_owned();
-        vec![name, state_label(system).to_owned(), session(system, now), system.topics.join(" "), offset, answer]
+        vec![
+            name,
+            state_label(system).to_owned(),
+            session(system, now),
+            system.topics.join(" "),
+            offset,
+            answer,
+        ]
     });
     columns(&["SYSTEM", "STATE", "SESSION", "TOPICS", "CLOCK OFFSET", "LAST ANSWER"], rows)
 }
@@ -311,7 +334,10 @@ mod tests {
         let say = |systems: &[SystemResult]| summary(Command::Start, systems, 0.01, Speech::Auto);
         assert_eq!(say(&[]), "nobody to start");
         assert_eq!(say(&[system("already", true)]), "nothing to start: all 1 were started before");
-        assert_eq!(say(&[system("done", true), system("already", true)]), "1 started, 1 were before, in 10.0 ms");
+        assert_eq!(
+            say(&[system("done", true), system("already", true)]),
+            "1 started, 1 were before, in 10.0 ms"
+        );
         let failed = say(&[system("done", true), system("transition_failed", false)]);
         assert_eq!(failed, "Error starting a: why: 'no such device' (its log, 12 ms before)");
     }

@@ -24,14 +24,21 @@ impl Roster {
         let path = Path::new(text);
         let is_file = path.is_file() || [".yaml", ".yml"].iter().any(|end| text.ends_with(end));
         let roster = if is_file {
-            let content = fs::read_to_string(path).map_err(|error| Failure::usage(format!("{text}: {error}")))?;
+            let content =
+                fs::read_to_string(path).map_err(|error| Failure::usage(format!("{text}: {error}")))?;
             serde_yaml_ng::from_str(&content).map_err(|error| {
-                Failure::usage(format!("{text} is no roster (systems: […], topics: {{TOPIC: HZ}}, timeout: S): {error}"))
+                Failure::usage(format!(
+                    "{text} is no roster (systems: […], topics: {{TOPIC: HZ}}, timeout: S): {error}"
+                ))
             })?
         } else {
             Self { systems: text.split(',').map(|name| name.trim().to_owned()).collect(), ..Self::default() }
         };
-        roster.systems.iter().try_for_each(|name| rosless_protocol::name::check(name)).map_err(Failure::usage)?;
+        roster
+            .systems
+            .iter()
+            .try_for_each(|name| rosless_protocol::name::check(name))
+            .map_err(Failure::usage)?;
         if roster.topics.values().any(|hertz| !hertz.is_finite() || *hertz < 0.0) {
             return Err(Failure::usage(format!("{text}: a topic's rate is a number of samples per second")));
         }

@@ -65,7 +65,12 @@ impl Running {
     }
 
     /// Has it start or stop systems.
-    pub(crate) fn ask<S>(&self, session: &Session<S>, ask: &Ask, limit: Duration) -> Result<SessionCommandResponse> {
+    pub(crate) fn ask<S>(
+        &self,
+        session: &Session<S>,
+        ask: &Ask,
+        limit: Duration,
+    ) -> Result<SessionCommandResponse> {
         self.check(&session.graph())?;
         let (all, systems) = match &ask.targets {
             Targets::All => (true, Vec::new()),
@@ -82,14 +87,14 @@ impl Running {
         };
         // Stopping first, or stopping again, has a time of its own.
         let patience = limit * 3 + AT_HAND;
-        session.call::<SessionCommand>(&format!("{}/{}", self.0, ask.command.verb()), &request, patience).map_err(
-            |failure| {
+        session
+            .call::<SessionCommand>(&format!("{}/{}", self.0, ask.command.verb()), &request, patience)
+            .map_err(|failure| {
                 if failure.is_interruption() && ask.command == Command::Start {
                     rosless_cli::err!("{} goes on with the start: see `mocap-controller status`", self.0);
                 }
                 failure
-            },
-        )
+            })
     }
 
     /// What it knows.
@@ -98,10 +103,14 @@ impl Running {
         let slot = latest.clone();
         let topic = format!("{}/status", self.0);
         let qos = Qos::default().depth(1).transient_local();
-        let subscription =
-            session.event_loop.subscribe::<ControllerStatus>(&session.node, &topic, qos, move |_, sample| {
+        let subscription = session.event_loop.subscribe::<ControllerStatus>(
+            &session.node,
+            &topic,
+            qos,
+            move |_, sample| {
                 *slot.borrow_mut() = Some(sample.message);
-            })?;
+            },
+        )?;
         session.run_until(AT_HAND, || latest.borrow().is_some())?;
         subscription.close();
         Ok(latest.take())

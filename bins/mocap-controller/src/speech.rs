@@ -82,7 +82,10 @@ mod tests {
         let auto: Speech = "auto".parse().unwrap();
         assert_eq!(auto.control_topics(), "mocap_control, device_control or mocap4r2_control");
         let device: Speech = "device".parse().unwrap();
-        assert_eq!((device.environment_topics().as_str(), device.to_string().as_str()), ("device_environment", "device"));
+        assert_eq!(
+            (device.environment_topics().as_str(), device.to_string().as_str()),
+            ("device_environment", "device")
+        );
         assert!("vicon".parse::<Speech>().is_err());
     }
 }

@@ -340,7 +340,10 @@ mod tests {
     #[test]
     fn simulated_time_is_told_from_a_wrong_clock() {
         let now = Wall::from_stamp(1_790_000_000, 0);
-        assert!(is_simulated(Wall::from_stamp(12, 0), now) && !is_simulated(Wall::from_stamp(1_500_000_000, 0), now));
+        assert!(
+            is_simulated(Wall::from_stamp(12, 0), now)
+                && !is_simulated(Wall::from_stamp(1_500_000_000, 0), now)
+        );
         assert!(!is_simulated(Wall::from_stamp(12, 0), Wall::from_stamp(20, 0)), "we may be simulated, too");
     }
 

@@ -316,7 +316,8 @@ impl Simulation {
                     let from = participant(self.systems[n].life);
                     self.send(n, true, Happening::Hear(message, from));
                 }
-                controlled::Output::Hook(..) | controlled::Output::Warn(_) | controlled::Output::Error(_) => {}
+                controlled::Output::Hook(..) | controlled::Output::Warn(_) | controlled::Output::Error(_) => {
+                }
             }
         }
     }

@@ -54,8 +54,8 @@ fn a_system_restarted_before_its_lease_ends_is_missed_in_the_session() {
     assert!(line.starts_with("[ERROR]"), "{line}");
     daemon.wait_for_line(r#"[victim] joined with topics ["more"]"#, PATIENCE);
     let mut observer = stage.observer(Dialect::Mocap);
-    let answer =
-        observer.call::<rosless_wire::std_srvs::srv::Trigger>("/mocap_controller/start_all", &Default::default());
+    let answer = observer
+        .call::<rosless_wire::std_srvs::srv::Trigger>("/mocap_controller/start_all", &Default::default());
     assert!(answer.success, "{}", answer.message);
     again.wait_for_line("session \"default_session\"", PATIENCE);
     assert!(observer.change("victim", 4), "deactivated behind the controller's back");
@@ -111,12 +111,12 @@ fn a_controller_restarted_in_a_session_recovers_the_picture() {
     daemon.wait_for_line(r#"[cam] joined with topics ["data"]"#, PATIENCE);
     daemon.wait_for_line("[cam] is active", PATIENCE);
     let mut observer = stage.observer(Dialect::Mocap);
-    let trigger =
-        observer.call::<rosless_wire::std_srvs::srv::Trigger>("/mocap_controller/stop_all", &Default::default());
+    let trigger = observer
+        .call::<rosless_wire::std_srvs::srv::Trigger>("/mocap_controller/stop_all", &Default::default());
     assert!(trigger.success, "{}", trigger.message);
     assert_eq!(observer.state("cam"), INACTIVE);
-    let trigger =
-        observer.call::<rosless_wire::std_srvs::srv::Trigger>("/mocap_controller/start_all", &Default::default());
+    let trigger = observer
+        .call::<rosless_wire::std_srvs::srv::Trigger>("/mocap_controller/start_all", &Default::default());
     assert!(trigger.success, "{}", trigger.message);
     assert_eq!(observer.state("cam"), ACTIVE);
 }

@@ -59,7 +59,10 @@ fn somebody_elses_start_is_watched_like_ours() {
     observer.until_heard_by(2);
     observer.say(0, "theirs", &[]);
     let line = daemon.wait_for_line("[broken] did not answer the START of", PATIENCE);
-    assert!(line.starts_with("[ERROR]") && line.contains(r#"for session "theirs": it is inactive"#), "{line}");
+    assert!(
+        line.starts_with("[ERROR]") && line.contains(r#"for session "theirs": it is inactive"#),
+        "{line}"
+    );
     let mut device = stage.observer(Dialect::Device);
     device.until_heard_by(2);
     device.say(0, "others", &[]);
@@ -73,8 +76,9 @@ fn a_system_behind_a_bridge_is_there_as_long_as_the_bridge() {
     let daemon = stage.controller(&["run"]);
     daemon.wait_for_line("controlling dialect auto", PATIENCE);
     let mut bridge = stage.observer(Dialect::Mocap);
-    let info = MocapInfo { system_source: "/old_cam".into(), ros_version_source: 1, topics: vec!["data".into()] };
-    let _announcement = bridge.announce(&info);
+    let info =
+        MocapInfo { system_source: "/old_cam".into(), ros_version_source: 1, topics: vec!["data".into()] };
+    let announcement = bridge.announce(&info);
     bridge.until_heard_by(1);
     let mut start = stage.prepare_command(&["start", "old_cam", "--session", "s1"]).spawn().unwrap();
     bridge.until("the START arrives", |seen| seen.controls.iter().any(|c| c.control_type == 0));
@@ -84,7 +88,7 @@ fn a_system_behind_a_bridge_is_there_as_long_as_the_bridge() {
     bridge.until("the command ends", |_| start.try_wait().unwrap().is_some());
     assert!(start.wait().unwrap().success());
     daemon.wait_for_line("old_cam started: acknowledged, no lifecycle service to confirm", PATIENCE);
-    drop(bridge);
+    drop((announcement, bridge));
     let line = daemon.wait_for_line(r#"[old_cam] left while session "s1" was running"#, PATIENCE);
     assert!(line.starts_with("[ERROR]"), "{line}");
 }
@@ -110,8 +114,12 @@ fn a_library_controller_may_be_asked_from_any_of_its_callbacks() {
             let named = |name: &str| Targets::Named(vec![name.to_owned()]);
             // From an event, from a message and from a report; two of them at the same time.
             match notice {
-                Notice::Event(_) if requests.is_empty() => requests.push(controller.start("s", named("one")).unwrap()),
-                Notice::Message(_) if requests.len() == 1 => requests.push(controller.start("s", named("two")).unwrap()),
+                Notice::Event(_) if requests.is_empty() => {
+                    requests.push(controller.start("s", named("one")).unwrap())
+                }
+                Notice::Message(_) if requests.len() == 1 => {
+                    requests.push(controller.start("s", named("two")).unwrap())
+                }
                 Notice::Finished(report) => {
                     if seen.reports.is_empty() {
                         requests.push(controller.stop(Targets::All).unwrap());

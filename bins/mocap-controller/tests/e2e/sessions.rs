@@ -40,7 +40,8 @@ fn a_session_is_known_to_the_next_command_and_not_mixed_with_another() {
 fn a_stop_reaches_a_system_whose_activation_has_not_begun() {
     let stage = Stage::new();
     let lazy = stage.system(&named("lazy", &["--delay", "3"]));
-    let mut start = stage.prepare_command(&["start", "lazy", "--session", "s", "--timeout", "2"]).spawn().unwrap();
+    let mut start =
+        stage.prepare_command(&["start", "lazy", "--session", "s", "--timeout", "2"]).spawn().unwrap();
     assert_eq!(start.wait().unwrap().code(), Some(1), "it takes longer than that");
     let output = stage.command(&["stop", "lazy"]);
     assert!(output.status.success(), "{output:?}");
@@ -57,7 +58,9 @@ fn all_or_none_and_who_is_expected() {
         let output = stage.command(arguments);
         let errors = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {errors}");
-        parts.iter().for_each(|part| assert!(errors.contains(part), "{arguments:?}: {part:?} is not in {errors}"));
+        parts
+            .iter()
+            .for_each(|part| assert!(errors.contains(part), "{arguments:?}: {part:?} is not in {errors}"));
     };
     fails(
         &["start", "--expect", "good,camera", "--discovery", "1"],
@@ -77,6 +80,25 @@ fn all_or_none_and_who_is_expected() {
     assert_eq!(report["data"][0]["topic"], "/mocap_imu_data");
     let roster = std::env::temp_dir().join(format!("roster-{}.yaml", stage.domain()));
     std::fs::write(&roster, "systems: [good]\ntopics: {mocap_imu_data: 10000}\n").unwrap();
-    fails(&["start", "--expect", roster.to_str().unwrap()], &["/mocap_imu_data: ", "at least 10000.0 Hz are needed"]);
+    fails(
+        &["start", "--expect", roster.to_str().unwrap()],
+        &["/mocap_imu_data: ", "at least 10000.0 Hz are needed"],
+    );
     std::fs::remove_file(roster).unwrap();
+}
+
+#[test]
+fn who_interrupts_a_start_is_told_who_is_running() {
+    let stage = Stage::new();
+    let quick = stage.system(&named("quick", &[]));
+    let _lazy = stage.system(&named("lazy", &["--delay", "20"]));
+    let mut start = stage.controller(&["start", "quick", "lazy", "--timeout", "25"]);
+    quick.wait_for_line("System [quick] started", PATIENCE);
+    start.wait_for_line("sending START again to lazy", PATIENCE);
+    start.signal("INT");
+    assert_eq!(start.wait(PATIENCE).code(), Some(130));
+    start.wait_for_line(
+        "interrupted: quick running already; stop with: mocap-controller stop quick",
+        PATIENCE,
+    );
 }

@@ -184,8 +184,10 @@ impl Observer {
     pub(crate) fn announce(&mut self, info: &MocapInfo) -> RawPublisher {
         let names = self.dialect.names();
         let hash = <MocapInfo as rosless_wire::Message>::TYPE_HASH;
-        let publisher =
-            self.node.raw_publisher(names.environment_topic, names.info_type, hash, environment_qos()).unwrap();
+        let publisher = self
+            .node
+            .raw_publisher(names.environment_topic, names.info_type, hash, environment_qos())
+            .unwrap();
         assert!(publisher.publish(cdr::to_payload(info)));
         publisher
     }

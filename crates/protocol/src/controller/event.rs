@@ -153,7 +153,10 @@ impl fmt::Display for Event {
             }
             Self::Simulated { system, command } => {
                 let verb = command.verb();
-                write!(f, "[{system}] {verb} acknowledged on simulated time: its clock cannot be compared with ours")
+                write!(
+                    f,
+                    "[{system}] {verb} acknowledged on simulated time: its clock cannot be compared with ours"
+                )
             }
             Self::Late { system, command } => {
                 write!(f, "[{system}] late acknowledgement of {}", command.verb())

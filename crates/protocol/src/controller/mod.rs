@@ -364,7 +364,9 @@ impl Engine for Controller {
             Input::Announced { channel, sender, participant, announcement } => {
                 self.announced(channel, sender, participant, announcement, now)
             }
-            Input::Listening { node, channel, participant } => self.listening(&node, &channel, participant, now),
+            Input::Listening { node, channel, participant } => {
+                self.listening(&node, &channel, participant, now)
+            }
             Input::Control { channel, sender, participant, message } => {
                 self.control(&channel, sender.as_deref(), participant, message, now)
             }

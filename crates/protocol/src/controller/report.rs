@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 
 use crate::{
     clock::Offset,
+    dialect::Dialect,
     message::{Command, State},
     name::SystemId,
 };
@@ -73,7 +74,12 @@ pub struct Reason {
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "'{}' (its log, {:.0} ms before)", self.text.escape_debug(), self.before.as_secs_f64() * 1e3)
+        write!(
+            f,
+            "'{}' (its log, {:.0} ms before)",
+            self.text.escape_debug(),
+            self.before.as_secs_f64() * 1e3
+        )
     }
 }
 
@@ -96,6 +102,8 @@ impl Outcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SystemResult {
     pub outcome: Outcome,
+    /// What it speaks, if it is known.
+    pub dialect: Option<Dialect>,
     /// The session it is in now, as far as is known.
     pub session: Option<String>,
     /// Why it failed, in its own words.
@@ -228,7 +236,8 @@ impl Failure {
             Self::Withheld => "not started, because others are missing or not ready".to_owned(),
             Self::Undone { stopped: true } => "started, and stopped again because others failed".to_owned(),
             Self::Undone { stopped: false } => {
-                "started; it was to be stopped again because others failed, and did not stop: stop it by hand".to_owned()
+                "started; it was to be stopped again because others failed, and did not stop: stop it by hand"
+                    .to_owned()
             }
             Self::NotStopped => "it could not be stopped, so it was not started anew".to_owned(),
             Self::NotMeant => "expected to take part, but not among those to be started".to_owned(),

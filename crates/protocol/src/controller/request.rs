@@ -291,7 +291,8 @@ impl Controller {
             }
             self.chase(request, now);
             let lingers = request.asked.is_empty().then_some(request.first_sent).flatten();
-            let lingers = lingers.map(|sent| sent + self.settings.retry_period).filter(|until| now.mono < *until);
+            let lingers =
+                lingers.map(|sent| sent + self.settings.retry_period).filter(|until| now.mono < *until);
             if let Some(until) = lingers {
                 return Some(Wake::At(until.min(request.until)));
             }
@@ -328,7 +329,10 @@ impl Controller {
             let started: Vec<_> =
                 request.asked.iter().filter(|(_, a)| done(a)).map(|(id, _)| id.as_str().to_owned()).collect();
             if !started.is_empty() {
-                let undo = Ask { deadline: request.ask.deadline, ..Ask::new(Command::Stop, "", Targets::Named(started)) };
+                let undo = Ask {
+                    deadline: request.ask.deadline,
+                    ..Ask::new(Command::Stop, "", Targets::Named(started))
+                };
                 request.stage = Stage::Undoing(self.open(undo, Some(request.number), now));
                 return Some(Wake::ByOthers);
             }
@@ -387,7 +391,9 @@ impl Controller {
     /// Settles who is asked, and asks for their states.
     fn check(&mut self, request: &mut Request, now: Now) {
         let mut asked: BTreeSet<SystemId> = match &request.ask.targets {
-            Targets::All => self.systems.iter().filter(|(_, s)| s.announced()).map(|(id, _)| id.clone()).collect(),
+            Targets::All => {
+                self.systems.iter().filter(|(_, s)| s.announced()).map(|(id, _)| id.clone()).collect()
+            }
             Targets::Named(names) => {
                 names.iter().flat_map(|name| self.meant(name)).map(|(id, _)| id.clone()).collect()
             }
@@ -445,7 +451,8 @@ impl Controller {
         asked.phase = Phase::Before;
         let needed = Ok(request.ask.command.needed());
         let fresh = system.state == Some(needed) && now.mono.saturating_sub(system.state_at) < FRESH;
-        if fresh && system.query.is_none() && system.unanswered.is_empty() && system.rivals().next().is_none() {
+        if fresh && system.query.is_none() && system.unanswered.is_empty() && system.rivals().next().is_none()
+        {
             asked.phase = Phase::Again;
         } else {
             self.query(id, now);
@@ -472,6 +479,12 @@ impl Controller {
         request.stage = Stage::Asking;
         if request.ask.command == Command::Start {
             let deaf = |id: &SystemId| self.systems.get(id).is_none_or(|s| !s.reachable());
+            let expected = |id: &SystemId| request.ask.expect.iter().any(|n| id.is_meant_by(n));
+            for (id, asked) in request.asked.iter_mut().filter(|(id, _)| expected(id)) {
+                if asked.resolved().is_none() && !self.systems.get(id).is_some_and(System::present) {
+                    asked.fail(Failure::Unknown);
+                }
+            }
             if request.ask.atomic {
                 for (id, asked) in request.asked.iter_mut().filter(|(_, a)| a.resolved().is_none()) {
                     match asked.phase {
@@ -488,8 +501,7 @@ impl Controller {
                 _ => false,
             };
             let absent = |(id, a): (&SystemId, &Asked)| {
-                matches!(a.resolved(), Some(Outcome::Failed(Failure::Unknown)))
-                    && request.ask.expect.iter().any(|n| id.is_meant_by(n))
+                matches!(a.resolved(), Some(Outcome::Failed(Failure::Unknown))) && expected(id)
             };
             if request.asked.values().any(blocks) || request.asked.iter().any(absent) {
                 return request.give_up(|_, _| Failure::Withheld);
@@ -507,7 +519,8 @@ impl Controller {
         if running.is_empty() {
             return false;
         }
-        let stop = Ask { deadline: request.ask.deadline, ..Ask::new(Command::Stop, "", Targets::Named(running)) };
+        let stop =
+            Ask { deadline: request.ask.deadline, ..Ask::new(Command::Stop, "", Targets::Named(running)) };
         request.stage = Stage::Stopping(self.open(stop, Some(request.number), now));
         true
     }
@@ -571,7 +584,8 @@ impl Controller {
         }
         // A volatile message to somebody who is not matched is lost: such a one is asked when it is matched.
         let deaf = |id: &SystemId| self.systems.get(id).is_some_and(|s| s.present() && !s.reachable());
-        let deaf: Vec<_> = request.asked.iter().filter(|(id, a)| a.phase == Phase::Again && deaf(id)).collect();
+        let deaf: Vec<_> =
+            request.asked.iter().filter(|(id, a)| a.phase == Phase::Again && deaf(id)).collect();
         let deaf: Vec<_> = deaf.into_iter().map(|(id, _)| id.clone()).collect();
         for id in deaf {
             self.wait(request, &id, now);
@@ -689,10 +703,18 @@ impl Controller {
     }
 
     /// Whether an acknowledgement answers one of our requests.
-    pub(super) fn acknowledged_to_us(&mut self, id: &SystemId, command: Command, answer: Answer, now: Now) -> bool {
+    pub(super) fn acknowledged_to_us(
+        &mut self,
+        id: &SystemId,
+        command: Command,
+        answer: Answer,
+        now: Now,
+    ) -> bool {
         // Who has not been asked yet answers somebody else.
         let asked = |r: &Request| {
-            !r.asked.get(id).is_some_and(|a| matches!(a.phase, Phase::Queued | Phase::Before | Phase::Running))
+            !r.asked
+                .get(id)
+                .is_some_and(|a| matches!(a.phase, Phase::Queued | Phase::Before | Phase::Running))
         };
         let mine =
             |r: &&mut Request| r.ask.command == command && r.first_sent.is_some() && r.means(id) && asked(r);
@@ -777,7 +799,9 @@ impl Controller {
             (Command::Stop, Ok(State::Inactive)) => Phase::Resolved(Outcome::Already(State::Inactive)),
             (_, Ok(state)) if state == command.needed() || state.is_transition() => Phase::Again,
             // What is not even configured needs no stopping when everybody is told to stop.
-            (Command::Stop, Ok(state)) if *targets == Targets::All => Phase::Resolved(Outcome::Already(state)),
+            (Command::Stop, Ok(state)) if *targets == Targets::All => {
+                Phase::Resolved(Outcome::Already(state))
+            }
             (_, Ok(state)) => failed(Failure::WrongState(state)),
             (_, Err(_)) => Phase::Again,
         }
@@ -883,10 +907,14 @@ impl Controller {
             let wants = matches!(&outcome, Outcome::Failed(failure) if failure.has_reason());
             let result = SystemResult {
                 outcome,
+                dialect: system.map(|s| s.channel.dialect),
                 session: system.and_then(System::session).map(str::to_owned),
                 reason: system.filter(|_| wants).and_then(|s| reason(s, &asked, now)),
                 attempts: asked.attempts,
-                answered_after: asked.acked.zip(asked.first_sent).map(|(a, sent)| a.at.saturating_sub(sent.mono)),
+                answered_after: asked
+                    .acked
+                    .zip(asked.first_sent)
+                    .map(|(a, sent)| a.at.saturating_sub(sent.mono)),
                 elapsed: asked.acked.and_then(|a| a.elapsed),
                 offset: system.and_then(|s| s.offset_at(now.mono)),
                 duplicates: asked.duplicates,

@@ -107,7 +107,9 @@ impl Memory {
     }
 
     fn count(&mut self, session: &str) {
-        let Some(number) = session.strip_prefix("take_").and_then(|digits| digits.parse().ok()) else { return };
+        let Some(number) = session.strip_prefix("take_").and_then(|digits| digits.parse().ok()) else {
+            return;
+        };
         let highest = self.takes.entry("take_".into()).or_default();
         *highest = (*highest).max(number);
     }
@@ -117,7 +119,9 @@ impl Memory {
         for system in before.systems.keys().filter(|system| !after.systems.contains_key(*system)) {
             self.systems.remove(system);
         }
-        for (system, line) in after.systems.iter().filter(|(system, line)| before.systems.get(*system) != Some(*line)) {
+        for (system, line) in
+            after.systems.iter().filter(|(system, line)| before.systems.get(*system) != Some(*line))
+        {
             if self.systems.len() < MAX_REMEMBERED {
                 self.systems.insert(system.clone(), line.clone());
             }

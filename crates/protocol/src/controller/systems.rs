@@ -1,25 +1,28 @@
 //! Who is there: systems that come, go, answer and say in which state they are.
 
-use std::time::Duration;
+use std::{collections::VecDeque, time::Duration};
 
 use rosless_engine::{Now, Wall};
 
 use super::{
-    BOTH_ALIVE, Controller, Event, LONGEST_LEASE, MAX_RIVALS, MAX_SYSTEMS, MAX_TOPICS, NoState, OVERTAKING, Output,
-    Participant, SILENT_POLLS,
+    BOTH_ALIVE, Controller, Event, LONGEST_LEASE, MAX_RIVALS, MAX_SYSTEMS, MAX_TOPICS, NoState, OVERTAKING,
+    Output, Participant, SILENT_POLLS,
     deadlines::Timer,
     request::{Asked, Phase},
     sessions::{Membership, Remembered, Taking},
 };
 use crate::{
-    dialect::{Channel, Dialect},
     clock::{ClockEstimate, FORGOTTEN, Learned, Offset, is_simulated},
+    dialect::{Channel, Dialect},
     message::{Announcement, Command, Control, State},
     name::SystemId,
 };
 
 /// Channels beside the first on which one process may announce one system.
 const MAX_ALSO: usize = 8;
+
+/// Lines of a system's log that are kept.
+const MAX_LOG: usize = 16;
 
 /// The latest acknowledgement of a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +105,8 @@ pub struct System {
     pub(super) query: Option<u64>,
     /// Commands sent and not yet acknowledged.
     pub(super) unanswered: Vec<(Command, Duration)>,
-    pub(super) log: Option<LogLine>,
+    /// What it complained of lately, oldest first.
+    log: VecDeque<LogLine>,
     clock: ClockEstimate,
     silent_polls: u32,
     announced_at: Duration,
@@ -189,15 +193,22 @@ impl System {
         let offset = self.offset();
         // Of an unknown clock nothing better can be assumed than that it is about right.
         let slack = offset.map_or(1_000_000_000, |o| o.uncertainty.saturating_add(1_000_000));
-        let line = self.log.as_ref()?;
-        let at = line.stamp.0.saturating_sub(offset.map_or(0, |o| o.nanos));
-        (at >= sent.0.saturating_sub(slack)).then_some((line, at))
+        let at = |line: &LogLine| line.stamp.0.saturating_sub(offset.map_or(0, |o| o.nanos));
+        let mut since = self.log.iter().filter(|line| at(line) >= sent.0.saturating_sub(slack));
+        // The first error is the cause, later ones are its consequences.
+        let line = since.clone().find(|line| line.error).or_else(|| since.next_back())?;
+        Some((line, at(line)))
     }
 }
 
 impl Controller {
     /// The system behind `source`. A sender of the same name tells the namespace; any other is a bridge.
-    pub(super) fn identify(&mut self, channel: &Channel, sender: Option<&str>, source: &str) -> Option<SystemId> {
+    pub(super) fn identify(
+        &mut self,
+        channel: &Channel,
+        sender: Option<&str>,
+        source: &str,
+    ) -> Option<SystemId> {
         let by_source = match SystemId::resolve(&channel.namespace, source) {
             Ok(id) => id,
             Err(error) => {
@@ -224,7 +235,9 @@ impl Controller {
                 }
             }
             if self.systems.len() >= MAX_SYSTEMS {
-                self.event(Event::Malformed(format!("[{id}] is one system too many ({MAX_SYSTEMS} are known)")));
+                self.event(Event::Malformed(format!(
+                    "[{id}] is one system too many ({MAX_SYSTEMS} are known)"
+                )));
                 return None;
             }
             let system = System { source: source.to_owned(), channel: channel.clone(), ..System::default() };
@@ -302,7 +315,13 @@ impl Controller {
     }
 
     /// A node with lifecycle services listens to commands and has announced nothing.
-    pub(super) fn listening(&mut self, node: &str, channel: &Channel, participant: Option<Participant>, now: Now) {
+    pub(super) fn listening(
+        &mut self,
+        node: &str,
+        channel: &Channel,
+        participant: Option<Participant>,
+        now: Now,
+    ) {
         let Ok(id) = SystemId::resolve("", node) else { return };
         let bare = id.bare().to_owned();
         let Some(system) = self.record(&id, channel, &bare) else { return };
@@ -435,7 +454,13 @@ impl Controller {
             None => Membership::Idle,
             Some(session) => {
                 let active = system.state == Some(Ok(State::Active));
-                Membership::In(Taking { session, since: now.wall, active, told_to_stop: false, recalled: false })
+                Membership::In(Taking {
+                    session,
+                    since: now.wall,
+                    active,
+                    told_to_stop: false,
+                    recalled: false,
+                })
             }
         };
         self.deadlines.clear(Timer::Dropped(id.clone()));
@@ -443,7 +468,14 @@ impl Controller {
     }
 
     /// Everybody meant by a message may answer it, also those who were not expected to.
-    pub(super) fn note_asked(&mut self, command: Command, channel: &Channel, names: &[String], now: Now, ours: bool) {
+    pub(super) fn note_asked(
+        &mut self,
+        command: Command,
+        channel: &Channel,
+        names: &[String],
+        now: Now,
+        ours: bool,
+    ) {
         for (id, system) in self.systems.iter_mut().filter(|(_, s)| s.hears(channel)) {
             if names.is_empty() || names.iter().any(|name| id.is_meant_by(name)) {
                 system.clock.asked(command, now.mono, ours);
@@ -457,10 +489,12 @@ impl Controller {
         if self.settings.poll_period.is_none() {
             return;
         }
-        let meant = |id: &SystemId| message.systems.is_empty() || message.systems.iter().any(|s| id.is_meant_by(s));
+        let meant =
+            |id: &SystemId| message.systems.is_empty() || message.systems.iter().any(|s| id.is_meant_by(s));
         for (id, system) in &mut self.systems {
             // Who is there already owes no answer.
-            let owes = system.announced() && system.hears(channel) && system.state != Some(Ok(command.wanted()));
+            let owes =
+                system.announced() && system.hears(channel) && system.state != Some(Ok(command.wanted()));
             if owes && meant(id) {
                 system.awaited = Some(Awaited {
                     command,
@@ -541,8 +575,10 @@ impl Controller {
 
     /// Another controller opened or closed a session. Acknowledgements may have overtaken the message they answer.
     pub(super) fn adopt(&mut self, foreign: Control, command: Command, now: Now) {
-        let meant = |id: &SystemId| foreign.systems.is_empty() || foreign.systems.iter().any(|s| id.is_meant_by(s));
-        let orphan = |id: &&SystemId| meant(id) && self.deadlines.is_set(&Timer::Orphan((*id).clone(), command));
+        let meant =
+            |id: &SystemId| foreign.systems.is_empty() || foreign.systems.iter().any(|s| id.is_meant_by(s));
+        let orphan =
+            |id: &&SystemId| meant(id) && self.deadlines.is_set(&Timer::Orphan((*id).clone(), command));
         let orphans: Vec<_> = self.systems.keys().filter(orphan).cloned().collect();
         for id in orphans {
             self.deadlines.clear(Timer::Orphan(id.clone(), command));
@@ -664,10 +700,10 @@ impl Controller {
     pub(super) fn logged(&mut self, logger: &str, error: bool, text: &str, stamp: Wall) {
         let Ok(id) = SystemId::resolve("", &logger.replace('.', "/")) else { return };
         let Some(system) = self.systems.get_mut(&id) else { return };
-        // The latest of the gravest.
-        if system.log.as_ref().is_none_or(|old| error || !old.error) {
-            system.log = Some(LogLine { error, text: super::clip(text), stamp });
+        if system.log.len() == MAX_LOG {
+            system.log.pop_front();
         }
+        system.log.push_back(LogLine { error, text: super::clip(text), stamp });
     }
 
     /// For the state of one that is asked.

@@ -117,7 +117,10 @@ impl Rig {
     }
 
     fn reports(&self) -> Vec<&Report> {
-        self.said.iter().filter_map(|o| if let Output::Finished(report) = o { Some(report) } else { None }).collect()
+        self.said
+            .iter()
+            .filter_map(|o| if let Output::Finished(report) = o { Some(report) } else { None })
+            .collect()
     }
 
     /// Everybody named acknowledges a START and is active, from a state in which all were inactive.
@@ -1001,6 +1004,13 @@ fn without_an_expected_member_nobody_is_started() {
     assert_eq!(rig.published(), []);
     assert_eq!(rig.outcome("camera"), Outcome::Failed(Failure::Unknown));
     assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::Withheld));
+    // The same when it is named, too.
+    rig.said.clear();
+    let expect = vec!["a".into(), "camera".into()];
+    rig.start(Ask { expect, ..Ask::new(Command::Start, "s", named(&["a", "camera"])) }, 15_000);
+    rig.run_until_report(|_| INACTIVE);
+    assert_eq!(rig.published(), []);
+    assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::Withheld));
     // All there.
     rig.said.clear();
     rig.start(Ask { expect: vec!["a".into()], ..Ask::new(Command::Start, "s", Targets::All) }, 20_000);
@@ -1027,6 +1037,7 @@ fn all_or_none_starts_nobody_unless_all_are_ready_and_stops_the_rest_when_one_fa
     rig.put(Input::Wake, 1502);
     rig.answer(|_| INACTIVE, 1503);
     rig.log("b", "no such device", 1500, 1504);
+    rig.log("b", "so it is not acknowledged", 1501, 1505);
     rig.put(Input::Wake, 1810);
     rig.answer(|id| if id.bare() == "a" { ACTIVE } else { INACTIVE }, 1811);
     rig.answer(|_| ACTIVE, 1812);
@@ -1090,9 +1101,12 @@ fn another_controllers_start_that_is_not_answered_is_an_error() {
         let told = rig.events().into_iter().find(|e| matches!(e, Event::Unanswered { .. }));
         told.map(|e| (e.level(), e.to_string()))
     };
-    for (acknowledges, state, told) in
-        [(false, INACTIVE, true), (true, ACTIVE, false), (false, ACTIVE, false), (false, Err(NoState::NoAnswer), true)]
-    {
+    for (acknowledges, state, told) in [
+        (false, INACTIVE, true),
+        (true, ACTIVE, false),
+        (false, ACTIVE, false),
+        (false, Err(NoState::NoAnswer), true),
+    ] {
         let mut rig = Rig::with_settings(settings.clone(), &["a"]);
         rig.answer(|_| INACTIVE, 1);
         let message = start.clone();
@@ -1203,7 +1217,8 @@ fn simulated_time_is_said_to_be_so() {
     let stamp = Wall::from_stamp(12, 0);
     let message =
         Control { kind: Kind::AckStart, stamp, source: "a".into(), session: String::new(), systems: vec![] };
-    rig.controller.handle(Input::Control { channel: "/".into(), sender: None, participant: None, message }, now(1002));
+    rig.controller
+        .handle(Input::Control { channel: "/".into(), sender: None, participant: None, message }, now(1002));
     rig.drain();
     rig.answer(|_| ACTIVE, 1003);
     let simulated = Event::Simulated { system: id("a"), command: Command::Start };

@@ -23,7 +23,8 @@ use rosless_wire::{
 use super::wire;
 use crate::{
     controller::{
-        Ask, Controller, Event, Input, Memory, NoState, Output, Participant, Report, Settings, System, Targets,
+        Ask, Controller, Event, Input, Memory, NoState, Output, Participant, Report, Settings, System,
+        Targets,
     },
     dialect::{Channel, Dialect},
     message::{Command, Control, State},
@@ -392,7 +393,8 @@ impl<S: 'static> ControllerNode<S> {
                 if !types.contains(names.control_type) || known.contains(&topic) {
                     continue;
                 }
-                let Some(prefix) = topic.strip_suffix(names.control_topic).and_then(|p| p.strip_suffix('/')) else {
+                let Some(prefix) = topic.strip_suffix(names.control_topic).and_then(|p| p.strip_suffix('/'))
+                else {
                     continue;
                 };
                 let channel = Channel::new(*dialect, if prefix.is_empty() { "/" } else { prefix });
@@ -475,13 +477,14 @@ impl<S: 'static> ControllerNode<S> {
             return Ok(());
         }
         let me = self.clone();
-        let logs = self.0.handle.subscribe::<Log>(&self.0.node, "/rosout", Qos::rosout(), move |_, sample| {
-            let Log { stamp, level, name, msg, .. } = sample.message;
-            if level >= Log::WARN {
-                let stamp = Wall::from_stamp(stamp.sec, stamp.nanosec);
-                me.put(Input::Log { logger: name, error: level >= Log::ERROR, text: msg, stamp });
-            }
-        })?;
+        let logs =
+            self.0.handle.subscribe::<Log>(&self.0.node, "/rosout", Qos::rosout(), move |_, sample| {
+                let Log { stamp, level, name, msg, .. } = sample.message;
+                if level >= Log::WARN {
+                    let stamp = Wall::from_stamp(stamp.sec, stamp.nanosec);
+                    me.put(Input::Log { logger: name, error: level >= Log::ERROR, text: msg, stamp });
+                }
+            })?;
         self.0.logs.replace(Some(logs));
         Ok(())
     }
@@ -532,7 +535,10 @@ fn has_lifecycle(graph: &Graph, node: &str, participant: Participant) -> bool {
     graph.endpoints_of(node).iter().any(|(_, endpoint)| {
         endpoint.gid.prefix().0 == participant.0
             && endpoint.kind == EndpointKind::Reader
-            && endpoint.dds_topic.strip_suffix("/get_stateRequest").is_some_and(|t| t.strip_prefix("rq") == Some(node))
+            && endpoint
+                .dds_topic
+                .strip_suffix("/get_stateRequest")
+                .is_some_and(|t| t.strip_prefix("rq") == Some(node))
     })
 }
 

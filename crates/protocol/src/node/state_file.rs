@@ -33,7 +33,8 @@ impl StateFile {
 
     /// Where people's programs keep such things: `$XDG_STATE_HOME/rosless`, by default `~/.local/state/rosless`.
     pub fn default_folder() -> Option<PathBuf> {
-        let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let absolute =
+            |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let base = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
         Some(base.join("rosless"))
     }
@@ -109,7 +110,10 @@ mod tests {
         assert_eq!(file.next_take().unwrap(), "take_001");
         let mut again = StateFile::open(&folder, 7).unwrap();
         assert_eq!(again.memory().systems, memory.systems);
-        assert_eq!((again.next_take().unwrap(), file.next_take().unwrap()), ("take_002".into(), "take_003".into()));
+        assert_eq!(
+            (again.next_take().unwrap(), file.next_take().unwrap()),
+            ("take_002".into(), "take_003".into())
+        );
         assert!(StateFile::open(&folder, 8).unwrap().memory().systems.is_empty(), "each domain has its own");
         fs::write(folder.join("sessions-7.json"), "{\"systems\": 5").unwrap();
         assert_eq!(StateFile::open(&folder, 7).unwrap().memory(), &Memory::default());
