@@ -13,6 +13,7 @@
 #include <fastdds/dds/topic/TopicDataType.hpp>
 #include <fastdds/rtps/common/WriteParams.h>
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
+#include <fastdds/rtps/transport/UDPv6TransportDescriptor.h>
 #include <fastrtps/config.h>
 #include <fastrtps/utils/IPLocator.h>
 
@@ -200,12 +201,18 @@ class Peer {
     qos.user_data().assign(enclave.begin(), enclave.end());
     // Shared memory would bypass nothing with a foreign peer, but leaves segments behind when killed.
     qos.transport().use_builtin_transports = false;
-    auto udp = std::make_shared<eprosima::fastdds::rtps::UDPv4TransportDescriptor>();
-    if (interface != "any") udp->interfaceWhiteList.push_back(interface);
+    const bool everywhere = interface == "any" || interface == "any6";
+    std::shared_ptr<eprosima::fastdds::rtps::UDPTransportDescriptor> udp;
+    if (interface == "any6") {
+      udp = std::make_shared<eprosima::fastdds::rtps::UDPv6TransportDescriptor>();
+    } else {
+      udp = std::make_shared<eprosima::fastdds::rtps::UDPv4TransportDescriptor>();
+    }
+    if (!everywhere) udp->interfaceWhiteList.push_back(interface);
     // As many participants of one host as a test may have.
     udp->maxInitialPeersRange = 32;
     qos.transport().user_transports.push_back(udp);
-    if (interface != "any") {
+    if (!everywhere) {
       rtps::Locator_t peer;
       rtps::IPLocator::setIPv4(peer, interface);
       qos.wire_protocol().builtin.initialPeersList.push_back(peer);
@@ -296,7 +303,7 @@ class Peer {
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::cerr << "usage: fastdds_peer DOMAIN ADDRESS|any" << std::endl;
+    std::cerr << "usage: fastdds_peer DOMAIN ADDRESS|any|any6" << std::endl;
     return 2;
   }
   Peer peer(static_cast<uint32_t>(std::stoul(argv[1])), argv[2]);

@@ -8,6 +8,8 @@ mod hosts;
 mod json_page;
 mod process;
 #[cfg(feature = "scenario")]
+mod rig;
+#[cfg(feature = "scenario")]
 pub mod scenario;
 pub mod soak;
 mod usage;
@@ -19,5 +21,7 @@ pub use foreign::{ForeignEndpoint, ForeignPeer, ForeignSample, Vendor};
 pub use hosts::TwoHosts;
 pub use json_page::assert_documented;
 pub use process::Daemon;
+#[cfg(feature = "scenario")]
+pub use rig::Rig;
 pub use usage::{ThreadUsage, Usage};
 pub use wait::{eventually, eventually_some};

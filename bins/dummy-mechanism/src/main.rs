@@ -2,13 +2,13 @@
 
 #![forbid(unsafe_code)]
 
-mod manual;
-mod run;
+mod commands;
+mod daemon;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use rosless_cli::{CommandLine, Shared, args::within};
+use rosless_cli::args::within;
 use rosless_graph::config::Settings;
 use rosless_mechanism::{
     Profile,
@@ -25,16 +25,8 @@ const NODE: &str = "dummy_mechanism";
 #[derive(Debug, Parser)]
 #[command(name = "dummy-mechanism", version, before_long_help = EXAMPLES, after_help = rosless_cli::EXIT_CODES)]
 struct Cli {
-    #[command(flatten)]
-    shared: Shared,
     #[command(subcommand)]
     command: Command,
-}
-
-impl CommandLine for Cli {
-    fn shared(&self) -> &Shared {
-        &self.shared
-    }
 }
 
 const EXAMPLES: &str = "Examples:
@@ -111,11 +103,11 @@ fn main() -> ExitCode {
 
 fn run_command(cli: Cli, settings: Settings) -> rosless_cli::Result<()> {
     match cli.command {
-        Command::Run(options) => run::run(settings, &options),
-        Command::Press { switch } => manual::set_switch(&settings, switch, run::PRESSED),
-        Command::Release { switch } => manual::set_switch(&settings, switch, run::RELEASED),
-        Command::Auto { switch } => manual::set_switch(&settings, switch, run::AUTO),
-        Command::Fault { fault } => manual::add_fault(&settings, &fault),
-        Command::Repair => manual::repair(&settings),
+        Command::Run(options) => daemon::run(settings, &options),
+        Command::Press { switch } => commands::set_switch(&settings, switch, daemon::PRESSED),
+        Command::Release { switch } => commands::set_switch(&settings, switch, daemon::RELEASED),
+        Command::Auto { switch } => commands::set_switch(&settings, switch, daemon::AUTO),
+        Command::Fault { fault } => commands::add_fault(&settings, &fault),
+        Command::Repair => commands::repair(&settings),
     }
 }

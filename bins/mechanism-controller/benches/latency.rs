@@ -68,7 +68,7 @@ fn main() {
 
 /// Sensors at 100 Hz that show the last command.
 fn mirror(rig: &Rig, sensors: Publisher<SensorStates>) {
-    rig.event_loop.timer(Duration::from_millis(10), move |seen: &mut Observed| {
+    rig.events.timer(Duration::from_millis(10), move |seen: &mut Observed| {
         let cylinder_states = seen.pedestal.last().map_or_else(|| vec![false; 4], |a| a.cylinders.clone());
         sensors.publish(&SensorStates {
             limit_switch_states: vec![true],
@@ -79,7 +79,7 @@ fn mirror(rig: &Rig, sensors: Publisher<SensorStates>) {
 }
 
 fn lantern_latency(rig: &mut Rig, bonbori_state: bool) -> Duration {
-    rig.observed.lantern.clear();
+    rig.seen.lantern.clear();
     let begin = Instant::now();
     rig.mecha_state.publish(&MechaState { daiza_state: LEAVE_ALONE, hina_state: LEAVE_ALONE, bonbori_state });
     rig.until("the lantern answers", |seen| !seen.lantern.is_empty());
@@ -88,12 +88,12 @@ fn lantern_latency(rig: &mut Rig, bonbori_state: bool) -> Duration {
 
 /// Time to the first output, and by how much the second one missed the settle time.
 fn phase_latency(rig: &mut Rig, daiza_state: u8) -> (Duration, Duration) {
-    let known = rig.observed.pedestal.len();
+    let known = rig.seen.pedestal.len();
     let begin = Instant::now();
     rig.mecha_state.publish(&MechaState { daiza_state, hina_state: LEAVE_ALONE, bonbori_state: false });
     rig.until("the first output", |seen| seen.pedestal.len() > known);
     let first = Instant::now();
-    let sent = rig.observed.pedestal[known].clone();
+    let sent = rig.seen.pedestal[known].clone();
     rig.until("the second output", |seen| seen.pedestal.iter().skip(known).any(|a| *a != sent));
     let gap = first.elapsed();
     // The sequence ends a settle time after its last output.

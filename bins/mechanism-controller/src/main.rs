@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod actuate;
-mod command;
+mod commands;
 mod daemon;
 mod session;
 mod tables;
@@ -12,7 +12,7 @@ mod watch;
 use std::{process::ExitCode, time::Duration};
 
 use clap::{Parser, Subcommand, ValueEnum};
-use rosless_cli::{CommandLine, Result, Shared, args::seconds, output};
+use rosless_cli::{Result, args::seconds, output};
 use rosless_graph::config::Settings;
 use rosless_mechanism::{Profile, engine::Which};
 
@@ -22,16 +22,8 @@ use rosless_mechanism::{Profile, engine::Which};
 #[derive(Debug, Parser)]
 #[command(name = "mechanism-controller", version, before_long_help = EXAMPLES, after_help = rosless_cli::EXIT_CODES)]
 struct Cli {
-    #[command(flatten)]
-    shared: Shared,
     #[command(subcommand)]
     command: Command,
-}
-
-impl CommandLine for Cli {
-    fn shared(&self) -> &Shared {
-        &self.shared
-    }
 }
 
 const EXAMPLES: &str = "Examples:
@@ -156,17 +148,17 @@ fn main() -> ExitCode {
 fn run(cli: Cli, settings: Settings) -> Result<()> {
     match cli.command {
         Command::Run { profile } => daemon::run(settings, profile),
-        Command::Prepare(phase) => command::phase(&settings, 0, &phase),
-        Command::Deploy(phase) => command::phase(&settings, 1, &phase),
-        Command::Collect(phase) => command::phase(&settings, 2, &phase),
-        Command::Place(phase) => command::phase(&settings, 3, &phase),
-        Command::Stow(phase) => command::phase(&settings, 4, &phase),
-        Command::Stop(wait) => command::stop(&settings, wait),
-        Command::Bonbori { light, wait } => command::bonbori(&settings, light == Light::On, wait),
-        Command::Goal { mechanism, command, wait } => command::goal(&settings, mechanism, &command, wait),
+        Command::Prepare(phase) => commands::phase(&settings, 0, &phase),
+        Command::Deploy(phase) => commands::phase(&settings, 1, &phase),
+        Command::Collect(phase) => commands::phase(&settings, 2, &phase),
+        Command::Place(phase) => commands::phase(&settings, 3, &phase),
+        Command::Stow(phase) => commands::phase(&settings, 4, &phase),
+        Command::Stop(wait) => commands::stop(&settings, wait),
+        Command::Bonbori { light, wait } => commands::bonbori(&settings, light == Light::On, wait),
+        Command::Goal { mechanism, command, wait } => commands::goal(&settings, mechanism, &command, wait),
         Command::Actuate { actuator, options } => actuate::run(&settings, &actuator, &options),
         Command::Watch { once, wait } => watch::run(&settings, once, wait),
-        Command::Keys(wait) => command::keys(&settings, wait),
+        Command::Keys(wait) => commands::keys(&settings, wait),
         Command::Sequences => {
             match output::is_json() {
                 true => output::json(&tables::json()),

@@ -11,15 +11,9 @@ use rosless_graph::{
 };
 use rosless_mechanism::messages::{Document, Nucleo};
 use rosless_tests::{Vendor, eventually};
-use rosless_wire::{
-    mecha_control::{
-        action::{HinaCmd, HinaCmdGoal, HinaCmdResult},
-        msg::{MechaState, SensorStates},
-    },
-    rcl_interfaces::{
-        msg::{Parameter, ParameterType, ParameterValue},
-        srv::{SetParameters, SetParametersRequest},
-    },
+use rosless_wire::mecha_control::{
+    action::{HinaCmd, HinaCmdGoal, HinaCmdResult},
+    msg::{MechaState, SensorStates},
 };
 
 const LEAVE_ALONE: u8 = 255;
@@ -38,25 +32,25 @@ fn full_cycle_of_both_mechanisms_in_the_automatic_scene() {
     let _dummy = rig.dummy(&["--auto"]);
     let controller = rig.controller(&[]);
     rig.run(&["prepare"]).ok();
-    assert_eq!(rig.observed.positions(), [[1.0, 90.0], [0.0, 90.0]]);
-    assert!(rig.observed.cylinders().is_empty(), "prepare is the doll's alone");
+    assert_eq!(rig.seen.positions(), [[1.0, 90.0], [0.0, 90.0]]);
+    assert!(rig.seen.cylinders().is_empty(), "prepare is the doll's alone");
 
     rig.run(&["deploy"]).ok();
-    assert_eq!(rig.observed.cylinders(), ["0001", "1111"]);
-    assert_eq!(rig.observed.positions().last(), Some(&vec![0.0, -10.0]));
+    assert_eq!(rig.seen.cylinders(), ["0001", "1111"]);
+    assert_eq!(rig.seen.positions().last(), Some(&vec![0.0, -10.0]));
 
     rig.until_status("the robot stands at the pedestal", deployed_on_the_pedestal);
     rig.run(&["collect"]).ok();
-    assert_eq!(rig.observed.cylinders()[2..], ["1101", "0001", "0000"]);
-    assert_eq!(rig.observed.positions().last(), Some(&vec![1.0, 90.0]));
+    assert_eq!(rig.seen.cylinders()[2..], ["1101", "0001", "0000"]);
+    assert_eq!(rig.seen.positions().last(), Some(&vec![1.0, 90.0]));
 
-    assert!(rig.observed.lantern.is_empty());
+    assert!(rig.seen.lantern.is_empty());
     rig.run(&["place"]).ok();
-    assert_eq!(rig.observed.cylinders()[5..], ["0001", "1111"]);
-    assert_eq!(rig.observed.lantern, [true], "place ends with the lantern");
+    assert_eq!(rig.seen.cylinders()[5..], ["0001", "1111"]);
+    assert_eq!(rig.seen.lantern, [true], "place ends with the lantern");
 
     rig.run(&["stow"]).ok();
-    assert_eq!(rig.observed.cylinders().last().map(String::as_str), Some("0010"));
+    assert_eq!(rig.seen.cylinders().last().map(String::as_str), Some("0010"));
     let again = rig.run(&["stow", "daiza"]).ok();
     assert!(again.contains("daiza: stow: already there"), "{again}");
     assert!(!controller.output().contains("[ERROR]"), "{}", controller.output());
@@ -68,15 +62,15 @@ fn collect_without_the_pedestal_switch_moves_nothing_and_says_why() {
     let _dummy = rig.dummy(&[]);
     let _controller = rig.controller(&[]);
     rig.run(&["deploy", "daiza"]).ok();
-    let before = rig.observed.pedestal.len();
+    let before = rig.seen.pedestal.len();
     rig.run(&["collect", "daiza"])
         .fails(1, "daiza: collect refused: needs the pedestal switch to be pressed");
-    assert_eq!(rig.observed.pedestal.len(), before, "no output");
+    assert_eq!(rig.seen.pedestal.len(), before, "no output");
 
     rig.hand(&["press", "pedestal"]).ok();
     rig.until_status("the controller sees the switch", deployed_on_the_pedestal);
     rig.run(&["collect", "daiza"]).ok();
-    assert_eq!(rig.observed.cylinders()[2..], ["1101", "0001", "0000"]);
+    assert_eq!(rig.seen.cylinders()[2..], ["1101", "0001", "0000"]);
 }
 
 #[test]
@@ -86,21 +80,21 @@ fn walls_are_waited_for_one_by_one_and_a_clamp_that_is_not_confirmed_is_not_lift
     let _controller = rig.controller(&[]);
     rig.run(&["prepare"]).ok();
     rig.run(&["deploy"]).ok();
-    let before = rig.observed.positions().len();
+    let before = rig.seen.positions().len();
     let collect = rig.start(&["collect", "hina"]);
     rig.until_status("both walls are waited for", |s| waiting_for(s, "hina") == "wall switches 1 and 2");
     rig.hand(&["press", "wall1"]).ok();
     rig.until_status("wall 2 is waited for", |s| waiting_for(s, "hina") == "wall switch 2");
-    assert_eq!(rig.observed.positions().len(), before, "nothing moves before both are pressed");
+    assert_eq!(rig.seen.positions().len(), before, "nothing moves before both are pressed");
     rig.hand(&["press", "wall2"]).ok();
     rig.finish(collect).ok();
-    assert_eq!(rig.observed.positions()[before..], [[0.0, 90.0], [1.0, 90.0]]);
+    assert_eq!(rig.seen.positions()[before..], [[0.0, 90.0], [1.0, 90.0]]);
 
     rig.hand(&["press", "pedestal"]).ok();
     rig.hand(&["fault", "dead-sensor:2"]).ok();
     rig.until_status("the controller sees the switch", deployed_on_the_pedestal);
     rig.run(&["collect", "daiza"]).fails(1, "waited 3.0 s for cylinder 2 in");
-    assert_eq!(rig.observed.cylinders().last().map(String::as_str), Some("0001"), "clamped, but not lifted");
+    assert_eq!(rig.seen.cylinders().last().map(String::as_str), Some("0001"), "clamped, but not lifted");
 }
 
 #[test]
@@ -112,11 +106,7 @@ fn sensors_lost_in_mid_sequence_stop_it_and_it_recovers_when_they_return() {
     rig.until("the lift is told to go down", |seen| seen.doll.last().is_some_and(|a| a.positions[0] == 0.0));
     dummy.signal("STOP");
     rig.finish(prepare).fails(1, "hina: prepare sensors lost: no valid sensor data on hina_state for 0.5 s");
-    assert_eq!(
-        rig.observed.doll.last().map(|a| a.positions[0]),
-        Some(0.5),
-        "the lift is told to stand still"
-    );
+    assert_eq!(rig.seen.doll.last().map(|a| a.positions[0]), Some(0.5), "the lift is told to stand still");
 
     dummy.signal("CONT");
     rig.hand(&["repair"]).ok();
@@ -134,12 +124,12 @@ fn a_killed_controller_comes_up_safe_and_goes_on_when_asked() {
     drop(first);
     rig.finish(deploy).fails(1, "no outcome in time");
 
-    let commands = rig.observed.pedestal.len();
+    let commands = rig.seen.pedestal.len();
     let _second = rig.controller(&[]);
     rig.observe(Duration::from_millis(1500));
-    assert_eq!(rig.observed.pedestal.len(), commands, "nothing is sent before the first command");
+    assert_eq!(rig.seen.pedestal.len(), commands, "nothing is sent before the first command");
     rig.run(&["deploy", "daiza"]).ok();
-    assert_eq!(rig.observed.cylinders(), ["0001", "1111"], "the arm never turns back");
+    assert_eq!(rig.seen.cylinders(), ["0001", "1111"], "the arm never turns back");
 }
 
 #[test]
@@ -148,7 +138,7 @@ fn a_mechanism_that_was_restarted_is_deployed_again_and_never_opened_while_the_a
     let first = rig.dummy(&[]);
     let controller = rig.controller(&[]);
     rig.run(&["deploy"]).ok();
-    let before = rig.observed.pedestal.len();
+    let before = rig.seen.pedestal.len();
     first.signal("KILL");
     drop(first);
     let _second = rig.dummy(&[]);
@@ -160,8 +150,8 @@ fn a_mechanism_that_was_restarted_is_deployed_again_and_never_opened_while_the_a
         eventually("the controller notices", rig::PATIENCE, || !controller.filter_map(doubts).is_empty());
     }
     rig.run(&["place", "daiza"]).ok();
-    rig.observed.pedestal.drain(..before);
-    assert_eq!(rig.observed.cylinders(), ["0001", "1111"]);
+    rig.seen.pedestal.drain(..before);
+    assert_eq!(rig.seen.cylinders(), ["0001", "1111"]);
     let deployed = rig.run(&["deploy"]).ok();
     assert!(deployed.contains("hina: deploy done in"), "not there any more: {deployed}");
     rig.run(&["stow", "daiza"]).ok();
@@ -241,12 +231,12 @@ fn other_actuators_keep_what_they_were_told() {
     // Cylinder 1 is under way, and sensed at its old place, when the next ones are moved.
     rig.run(&["actuate", "cylinder", "1", "in", "--timeout", "0.1"]).fails(1, "not arrived within 0.1 s");
     rig.run(&["actuate", "cylinder", "2", "in"]).ok();
-    assert_eq!(rig.observed.cylinders()[2..], ["0111", "0011"]);
+    assert_eq!(rig.seen.cylinders()[2..], ["0111", "0011"]);
     rig.run(&["actuate", "cylinder", "4", "in"]).fails(1, "interlock: the clamp must be confirmed");
 
     rig.run(&["goal", "hina", "POS_CARRY"]).ok();
     rig.run(&["actuate", "lift", "down"]).ok();
-    assert_eq!(rig.observed.positions().last(), Some(&vec![0.0, 97.5]));
+    assert_eq!(rig.seen.positions().last(), Some(&vec![0.0, 97.5]));
 }
 
 #[test]
@@ -256,8 +246,8 @@ fn an_actuator_can_be_moved_without_a_controller() {
     rig.run(&["actuate", "cylinder", "4", "out"]).ok();
     rig.run(&["actuate", "cylinder", "1", "out"]).ok();
     rig.run(&["actuate", "tilt", "90"]).ok();
-    assert_eq!(rig.observed.cylinders(), ["0001", "1001"]);
-    assert_eq!(rig.observed.positions(), [[1.0, 90.0]]);
+    assert_eq!(rig.seen.cylinders(), ["0001", "1001"]);
+    assert_eq!(rig.seen.positions(), [[1.0, 90.0]]);
 }
 
 #[test]
@@ -328,7 +318,7 @@ fn two_clients_that_fight_end_with_the_latest_new_wish() {
     let controller = rig.controller(&[]);
     // The first client repeats its wish ten times per second.
     let publisher = rig.mecha_state.clone();
-    let stream = rig.event_loop.timer(Duration::from_millis(100), move |_| {
+    let stream = rig.events.timer(Duration::from_millis(100), move |_| {
         publisher.publish(&MechaState { daiza_state: 1, hina_state: LEAVE_ALONE, bonbori_state: false });
     });
     rig.until("deploy has begun", |seen| !seen.pedestal.is_empty());
@@ -338,7 +328,7 @@ fn two_clients_that_fight_end_with_the_latest_new_wish() {
     rig.observe(Duration::from_secs(1));
     stream.cancel();
     assert_eq!(
-        rig.observed.cylinders().last().map(String::as_str),
+        rig.seen.cylinders().last().map(String::as_str),
         Some("0000"),
         "the stream does not win it back"
     );
@@ -383,7 +373,7 @@ fn nonsense_is_refused_with_a_reason_and_changes_nothing() {
         1,
         "ERR_CANNOT_PROCESS (LATCH_UNLOCK moves hardware that the profile \"document\" does not have)",
     );
-    assert!(rig.observed.pedestal.is_empty() && rig.observed.doll.is_empty());
+    assert!(rig.seen.pedestal.is_empty() && rig.seen.doll.is_empty());
 }
 
 #[test]
@@ -407,7 +397,7 @@ fn goals_are_cancelled_stopped_and_preempted_honestly() {
     assert!(stopped.output.contains("feedback: STOPPING"), "{}", stopped.output);
     stopped.fails(1, "aborted: ABORTED (a STOP goal)");
 
-    let client = rig.event_loop.action_client::<HinaCmd>(&rig.node, "hina_cmd").expect("client");
+    let client = rig.events.action_client::<HinaCmd>(&rig.node, "hina_cmd").expect("client");
     let (patience, goal) = (rig::PATIENCE, HinaCmdGoal { command: HinaCmdGoal::DOWN });
     let id = client.send_goal(goal, patience, patience, |seen, update| match update {
         GoalUpdate::Accepted(_) => seen.notes.push("accepted".to_owned()),
@@ -422,7 +412,7 @@ fn goals_are_cancelled_stopped_and_preempted_honestly() {
     rig.until("the goal is accepted", |seen| seen.notes == ["accepted"]);
     client.cancel(id, patience, |_, _| {});
     rig.until("the goal ended", |seen| seen.notes.len() == 2);
-    assert_eq!(rig.observed.notes, ["accepted", "canceled"]);
+    assert_eq!(rig.seen.notes, ["accepted", "canceled"]);
 
     rig.run(&["goal", "hina", "DOWN"]).fails(1, "ERR_TIMEOUT");
 }
@@ -434,29 +424,25 @@ fn the_action_era_robot_gets_its_own_arrays_polarity_and_radians() {
     let _controller = rig.controller(&["--profile", "nucleo"]);
     let goal = rig.run(&["goal", "daiza", "EXPAND_AND_UNCLAMP"]).ok();
     assert!(goal.contains("feedback: EXPANDED_AT_EXPAND_AND_UNCLAMP"), "{goal}");
-    assert_eq!(rig.observed.cylinders(), ["1111", "0001"], "1 is clamped");
+    assert_eq!(rig.seen.cylinders(), ["1111", "0001"], "1 is clamped");
     let goal = rig.run(&["goal", "daiza", "CLAMP_AND_CONTRACT"]).ok();
     assert!(goal.contains("feedback: CLAMPED_AT_CLAMP_AND_CONTRACT"), "{goal}");
-    assert_eq!(rig.observed.cylinders()[2..], ["0011", "1111", "1110"]);
-    assert!(rig.observed.pedestal.iter().all(|a| a.positions.is_empty() && a.expand.is_empty()));
+    assert_eq!(rig.seen.cylinders()[2..], ["0011", "1111", "1110"]);
+    assert!(rig.seen.pedestal.iter().all(|a| a.positions.is_empty() && a.expand.is_empty()));
 
     rig.run(&["goal", "hina", "READY"]).ok();
     let carry = -1.701_696_038_246_154_8;
-    assert_eq!(rig.observed.positions(), [[carry, 0.2, 0.0]]);
+    assert_eq!(rig.seen.positions(), [[carry, 0.2, 0.0]]);
     let goal = rig.run(&["goal", "hina", "DOWN_AND_TAKE"]).ok();
     assert!(goal.contains("feedback: DOWN_AT_DOWN_AND_TAKE"), "{goal}");
     rig.run(&["goal", "hina", "UP_AND_CARRY"]).ok();
     rig.run(&["goal", "hina", "LATCH_UNLOCK"]).ok();
     let latches: Vec<_> =
-        rig.observed.doll.iter().map(|a| a.cylinders.clone()).filter(|c| c != &[false; 2]).collect();
+        rig.seen.doll.iter().map(|a| a.cylinders.clone()).filter(|c| c != &[false; 2]).collect();
     assert_eq!(latches.first(), Some(&vec![true, true]));
-    assert_eq!(
-        rig.observed.doll.last().map(|a| a.cylinders.clone()),
-        Some(vec![false; 2]),
-        "relaxed afterwards"
-    );
+    assert_eq!(rig.seen.doll.last().map(|a| a.cylinders.clone()), Some(vec![false; 2]), "relaxed afterwards");
     assert!(
-        rig.observed.doll.iter().all(|a| (a.positions.len(), a.expand.len(), a.cylinders.len()) == (3, 1, 2))
+        rig.seen.doll.iter().all(|a| (a.positions.len(), a.expand.len(), a.cylinders.len()) == (3, 1, 2))
     );
 
     rig.run(&["prepare"]).fails(1, "use `mechanism-controller goal hina READY`");
@@ -464,7 +450,7 @@ fn the_action_era_robot_gets_its_own_arrays_polarity_and_radians() {
     rig.run(&["actuate", "guide", "in"]).ok();
     rig.run(&["actuate", "tilt", "90"]).ok();
     let guide_in = [-std::f64::consts::FRAC_PI_4, std::f64::consts::FRAC_PI_4];
-    assert_eq!(rig.observed.positions().last().map(|p| p[1..].to_vec()), Some(guide_in.to_vec()));
+    assert_eq!(rig.seen.positions().last().map(|p| p[1..].to_vec()), Some(guide_in.to_vec()));
 }
 
 #[test]
@@ -479,7 +465,7 @@ fn the_lantern_has_a_flag_a_service_and_a_command() {
     rig.mecha_state.publish(&state(true));
     rig.mecha_state.publish(&state(false));
     rig.until("the lantern has followed", |seen| seen.lantern.len() >= 4);
-    assert_eq!(rig.observed.lantern, [true, false, true, false]);
+    assert_eq!(rig.seen.lantern, [true, false, true, false]);
 }
 
 #[test]
@@ -495,9 +481,9 @@ fn a_new_wish_lights_the_lantern_again_and_a_phase_command_does_not() {
         // The pause that makes the next wish a new one.
         rig.observe(Duration::from_millis(200));
     }
-    assert_eq!(rig.observed.lantern, [true, false, true, false]);
+    assert_eq!(rig.seen.lantern, [true, false, true, false]);
     rig.run(&["deploy", "daiza"]).ok();
-    assert_eq!(rig.observed.lantern.last(), Some(&false), "{:?}", rig.observed.lantern);
+    assert_eq!(rig.seen.lantern.last(), Some(&false), "{:?}", rig.seen.lantern);
 }
 
 #[test]
@@ -505,26 +491,12 @@ fn angles_are_parameters_and_each_actuator_can_be_moved_alone() {
     let mut rig = Rig::new::<Document>();
     let _dummy = rig.dummy(&[]);
     let controller = rig.controller(&[]);
-    let client = rig
-        .event_loop
-        .client::<SetParameters>(&rig.node, "sequence_controller/set_parameters")
-        .expect("client");
-    let double = |name: &str, double_value| Parameter {
-        name: name.to_owned(),
-        value: ParameterValue { r#type: ParameterType::PARAMETER_DOUBLE, double_value, ..Default::default() },
-    };
-    let request = SetParametersRequest {
-        parameters: vec![double("hina.deploy_angle", -20.0), double("hina.place_angle", f64::NAN)],
-    };
-    client.call(&request, rig::PATIENCE, |seen, answer| {
-        let results = answer.expect("an answer").results;
-        seen.notes.extend(results.into_iter().map(|r| format!("{} {}", r.successful, r.reason)));
-    });
-    rig.until("the parameters are answered", |seen| seen.notes.len() == 2);
-    assert_eq!(rig.observed.notes[0], "true ");
-    assert!(rig.observed.notes[1].starts_with("false "), "NaN is refused: {:?}", rig.observed.notes);
+    let values = [("hina.deploy_angle", -20.0), ("hina.place_angle", f64::NAN)];
+    let values = values.map(|(name, value)| (name.to_owned(), value.into()));
+    let results = rig.set_parameters("sequence_controller", &values);
+    assert_eq!([results[0].successful, results[1].successful], [true, false], "NaN is refused: {results:?}");
     rig.run(&["deploy", "hina"]).ok();
-    assert_eq!(rig.observed.positions(), [[1.0, -20.0]]);
+    assert_eq!(rig.seen.positions(), [[1.0, -20.0]]);
 
     rig.run(&["actuate", "lift", "down"])
         .fails(1, "interlock: while the lift travels the tilt must stay within");
@@ -533,7 +505,7 @@ fn angles_are_parameters_and_each_actuator_can_be_moved_alone() {
     assert!(rig.run(&["actuate", "cylinder", "3", "out"]).ok().contains("0010"), "the sensors show it");
     // The controller knows what others did: keeping means keeping their outputs.
     rig.run(&["goal", "daiza", "EXPAND"]).ok();
-    assert_eq!(rig.observed.cylinders().last().map(String::as_str), Some("0011"));
+    assert_eq!(rig.seen.cylinders().last().map(String::as_str), Some("0011"));
     assert!(controller.output().contains("EXPAND begins"));
 }
 
@@ -561,7 +533,7 @@ fn phases_are_typed_and_one_interrupt_is_enough_while_nothing_is_typed() {
 fn other_vendors_command_the_pedestal_with_the_original_bytes() {
     for vendor in Vendor::ALL {
         let mut rig = Rig::new::<Document>();
-        let Some(mut peer) = vendor.start(rig.domain()) else { continue };
+        let Some(mut peer) = vendor.start(rig.domain.id()) else { continue };
         let _dummy = rig.dummy(&[]);
         let _controller = rig.controller(&[]);
         let qos = "reliable,volatile,10";

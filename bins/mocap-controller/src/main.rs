@@ -13,7 +13,7 @@ mod speech;
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
-use rosless_cli::{CommandLine, Failure, Result, Shared, args::seconds, completion::from_graph, out};
+use rosless_cli::{Failure, Result, args::seconds, completion::from_graph, out};
 use rosless_graph::config;
 use rosless_protocol::{
     controller::{Ask, Settings, Targets},
@@ -33,16 +33,8 @@ use speech::Speech;
 struct Arguments {
     #[command(flatten)]
     scope: Scope,
-    #[command(flatten)]
-    shared: Shared,
     #[command(subcommand)]
     command: Option<Command>,
-}
-
-impl CommandLine for Arguments {
-    fn shared(&self) -> &Shared {
-        &self.shared
-    }
 }
 
 /// Which systems there are for a command, and what it remembers of them.

@@ -5,7 +5,7 @@ use rosless_cli::{err, out, table::columns};
 use rosless_graph::monotonic;
 use rosless_protocol::{
     controller::{Membership, NoState, Outcome, Report, System},
-    message::{Command, State},
+    message::{Command, State, status_word},
     name::SystemId,
 };
 use rosless_wire::{
@@ -31,7 +31,7 @@ pub(crate) fn system_status(id: &SystemId, system: &System) -> SystemStatus {
         name: id.as_str().to_owned(),
         dialects: system.dialects().map(|dialect| dialect.to_string()).collect(),
         state: state.map_or(0, State::id),
-        status: state.map_or("ERROR", State::status_word).to_owned(),
+        status: state.map_or("ERROR", status_word).to_owned(),
         present: system.present(),
         announced: system.announced(),
         reachable: system.reachable(),

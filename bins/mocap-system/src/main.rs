@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, process::ExitCode, time::Duration};
 
 use clap::{Parser, ValueEnum, builder::NonEmptyStringValueParser};
 use kinds::Station;
-use rosless_cli::{CommandLine, Failure, Result, Shared, args::seconds};
+use rosless_cli::{Failure, Result, args::seconds};
 use rosless_graph::{Context, EventLoop, config::Settings, parameters::Descriptor};
 use rosless_protocol::{
     Dialect,
@@ -77,14 +77,6 @@ pub(crate) struct Arguments {
     /// Seconds it takes to obey a START or STOP
     #[arg(long, default_value = "0", value_parser = seconds, value_name = "SECONDS")]
     delay: Duration,
-    #[command(flatten)]
-    shared: Shared,
-}
-
-impl CommandLine for Arguments {
-    fn shared(&self) -> &Shared {
-        &self.shared
-    }
 }
 
 /// The state of the process: what each of its systems does at the moment.

@@ -11,12 +11,12 @@
 //! |---|---|
 //! | [`daemon`] | when is which topic there, and when does the engine turn? |
 //! | [`settings`] | what can be set, and is it sensible? |
-//! | [`client`] | how does a command line talk to a controller? |
+//! | [`commands`] | how does a command line talk to a controller? |
 //! | [`plot`] | what would the robot do? |
 
 #![forbid(unsafe_code)]
 
-pub mod client;
+pub mod commands;
 pub mod daemon;
 pub mod plot;
 pub mod settings;

@@ -5,8 +5,8 @@
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
-use primitive_queue::{NODE_NAME, client::Client, daemon, plot, settings::Settings};
-use rosless_cli::{CommandLine, Failure, Result, Shared, args::seconds, output};
+use primitive_queue::{NODE_NAME, commands::Client, daemon, plot, settings::Settings};
+use rosless_cli::{Failure, Result, args::seconds, output};
 use rosless_graph::config;
 use rosless_motion::Program;
 
@@ -22,16 +22,8 @@ Try it, in two terminals:
     after_help = rosless_cli::EXIT_CODES
 )]
 struct Arguments {
-    #[command(flatten)]
-    shared: Shared,
     #[command(subcommand)]
     command: Command,
-}
-
-impl CommandLine for Arguments {
-    fn shared(&self) -> &Shared {
-        &self.shared
-    }
 }
 
 #[derive(Debug, Args)]

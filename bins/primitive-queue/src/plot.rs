@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, fmt::Write, time::Duration};
 use rosless_motion::{
     Event, ExecutionState, Output, Program, QueueController, RawPrimitive, SimulatedRobot, sending::kind_name,
 };
+use rosless_svg::{Svg, step, ticks};
 use serde_json::{Value, json};
 
 use crate::settings::Settings;
@@ -200,7 +201,12 @@ impl Plot {
 
     /// The drawing: the hand's path from the front and from above, and the speeds over time.
     pub fn svg(&self, title: &str) -> String {
-        let mut svg = Svg::new(title);
+        let mut svg = Svg::new(900.0, 780.0, "");
+        svg.raw(
+            "<style>.grid{stroke:#e3e6ea}.frame{fill:none;stroke:#9aa3ad}.begin{fill:#fff;stroke:#1b1f24;stroke-width:2}\
+             .finish{fill:#1b1f24}text{fill:#3a424b}</style>",
+        );
+        svg.text((40.0, 30.0), "font-size=\"17\"", &title.chars().take(100).collect::<String>());
         let every = self.samples.len().div_ceil(POINTS).max(1);
         let last = self.samples.len().saturating_sub(1);
         let shown: Vec<&Sample> = self
@@ -240,31 +246,31 @@ impl Plot {
             let y = TOP + SIZE / 2.0 - (hand[b] - middle_b) / extent * SIZE;
             (x, y)
         };
-        svg.frame(left, TOP, SIZE, SIZE);
-        svg.text(left, TOP - 10.0, "start", &format!("path of the hand {name}"));
-        let grid = nice_step(extent / 4.0);
+        svg.rect((left, TOP), (SIZE, SIZE), FRAME);
+        svg.text((left, TOP - 10.0), START, &format!("path of the hand {name}"));
+        let grid = step(extent / 4.0);
         let (from_a, from_b) = (middle_a - extent / 2.0, middle_b - extent / 2.0);
         for value in ticks(from_a, extent, grid) {
             let x = left + (value - from_a) / extent * SIZE;
-            svg.line((x, TOP), (x, TOP + SIZE), "grid");
-            svg.text(x, TOP + SIZE + 16.0, "middle", &label(value, grid));
+            svg.line((x, TOP), (x, TOP + SIZE), GRID);
+            svg.text((x, TOP + SIZE + 16.0), MIDDLE, &label(value, grid));
         }
         for value in ticks(from_b, extent, grid) {
             let y = TOP + SIZE - (value - from_b) / extent * SIZE;
-            svg.line((left, y), (left + SIZE, y), "grid");
-            svg.text(left - 5.0, y + 4.0, "end", &label(value, grid));
+            svg.line((left, y), (left + SIZE, y), GRID);
+            svg.text((left - 5.0, y + 4.0), END, &label(value, grid));
         }
-        svg.text(left + SIZE, TOP + SIZE + 32.0, "end", &format!("{across}, m"));
-        svg.text(left + 6.0, TOP + 16.0, "start", &format!("{up}, m"));
+        svg.text((left + SIZE, TOP + SIZE + 32.0), END, &format!("{across}, m"));
+        svg.text((left + 6.0, TOP + 16.0), START, &format!("{up}, m"));
         for (i, span) in self.moves.iter().enumerate() {
             // Each move's colour holds until the next one begins, so a blend has the colour of where it goes.
             let end = self.moves.get(i + 1).map_or(f64::INFINITY, |next| next.start);
             let part = shown.iter().filter(|s| s.time >= span.start - 0.02 && s.time <= end + 0.02);
-            svg.polyline(part.map(|s| point(&s.hand)), colour(i));
+            svg.polyline(part.map(|s| point(&s.hand)), &stroke(colour(i)));
         }
         for (class, sample) in [("begin", shown.first()), ("finish", shown.last())] {
             if let Some(sample) = sample {
-                svg.dot(point(&sample.hand), class);
+                svg.circle(point(&sample.hand), 5.0, &format!("class=\"{class}\""));
             }
         }
     }
@@ -279,60 +285,59 @@ impl Plot {
         let at = |time: f64| LEFT + time / duration * WIDTH;
         for (i, span) in self.moves.iter().enumerate() {
             let (start, end) = (at(span.start), at(span.end));
-            svg.band(start, TOP, end - start, HEIGHT, colour(i));
+            let fill = format!("fill=\"{}\" opacity=\"0.13\"", colour(i));
+            svg.rect((start, TOP), (end - start, HEIGHT), &fill);
             if end - start > 28.0 {
                 svg.text(
-                    (start + end) / 2.0,
-                    TOP + HEIGHT - 6.0,
-                    "middle",
+                    ((start + end) / 2.0, TOP + HEIGHT - 6.0),
+                    MIDDLE,
                     &format!("{} {}", i + 1, span.kind),
                 );
             }
         }
-        svg.frame(LEFT, TOP, WIDTH, HEIGHT);
+        svg.rect((LEFT, TOP), (WIDTH, HEIGHT), FRAME);
         svg.text(
-            LEFT,
-            TOP - 10.0,
-            "start",
+            (LEFT, TOP - 10.0),
+            START,
             &format!(
                 "speed: hand in m/s (up to {:.2}); dashed: fastest joint (up to {fastest_joint:.2} rad/s)",
                 self.fastest,
             ),
         );
-        let step = nice_step(duration / 8.0);
-        for value in ticks(0.0, duration, step) {
-            svg.line((at(value), TOP), (at(value), TOP + HEIGHT), "grid");
-            svg.text(at(value), TOP + HEIGHT + 16.0, "middle", &label(value, step));
+        let apart = step(duration / 8.0);
+        for value in ticks(0.0, duration, apart) {
+            svg.line((at(value), TOP), (at(value), TOP + HEIGHT), GRID);
+            svg.text((at(value), TOP + HEIGHT + 16.0), MIDDLE, &label(value, apart));
         }
-        svg.text(LEFT + WIDTH, TOP + HEIGHT + 32.0, "end", "time, s");
+        svg.text((LEFT + WIDTH, TOP + HEIGHT + 32.0), END, "time, s");
         let top = self.fastest.max(1e-3) * 1.1;
-        let step = nice_step(top / 4.0);
-        for value in ticks(0.0, top, step) {
+        let apart = step(top / 4.0);
+        for value in ticks(0.0, top, apart) {
             let y = TOP + HEIGHT - value / top * HEIGHT;
-            svg.line((LEFT, y), (LEFT + WIDTH, y), "grid");
-            svg.text(LEFT - 5.0, y + 4.0, "end", &label(value, step));
+            svg.line((LEFT, y), (LEFT + WIDTH, y), GRID);
+            svg.text((LEFT - 5.0, y + 4.0), END, &label(value, apart));
         }
         // The joints have a scale of their own: both curves are as high as the drawing.
         let joint_top = fastest_joint.max(1e-3) * 1.1;
-        svg.dashed(shown.iter().map(|s| (at(s.time), TOP + HEIGHT - s.joint_speed / joint_top * HEIGHT)));
+        svg.polyline(
+            shown.iter().map(|s| (at(s.time), TOP + HEIGHT - s.joint_speed / joint_top * HEIGHT)),
+            "stroke=\"#7b8590\" stroke-dasharray=\"5 4\"",
+        );
         svg.polyline(
             shown.iter().map(|s| (at(s.time), TOP + HEIGHT - s.hand_speed / top * HEIGHT)),
-            "#1b1f24",
+            &stroke("#1b1f24"),
         );
     }
 }
 
-/// 1, 2 or 5 times a power of ten, at least `step`.
-fn nice_step(step: f64) -> f64 {
-    let power = 10f64.powf(step.max(1e-9).log10().floor());
-    [1.0, 2.0, 5.0, 10.0].into_iter().map(|n| n * power).find(|nice| *nice >= step).unwrap_or(10.0 * power)
-}
+const FRAME: &str = "class=\"frame\"";
+const GRID: &str = "class=\"grid\"";
+const START: &str = "text-anchor=\"start\"";
+const MIDDLE: &str = "text-anchor=\"middle\"";
+const END: &str = "text-anchor=\"end\"";
 
-fn ticks(from: f64, extent: f64, step: f64) -> impl Iterator<Item = f64> {
-    let first = (from / step).ceil();
-    (0..100)
-        .map(move |i| (first + f64::from(i)) * step)
-        .take_while(move |value| *value <= from + extent + 1e-9)
+fn stroke(colour: &str) -> String {
+    format!("stroke=\"{colour}\" stroke-width=\"2\" stroke-linejoin=\"round\"")
 }
 
 fn label(value: f64, step: f64) -> String {
@@ -344,81 +349,6 @@ fn label(value: f64, step: f64) -> String {
 fn colour(index: usize) -> &'static str {
     const COLOURS: [&str; 6] = ["#2f6fdb", "#d9822b", "#2e9e5b", "#b8399e", "#0f9bb0", "#a8631f"];
     COLOURS[index % COLOURS.len()]
-}
-
-struct Svg(String);
-
-impl Svg {
-    fn new(title: &str) -> Self {
-        let mut svg = Self(String::from(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 900 780\" font-family=\"sans-serif\" font-size=\"12\">\n\
-             <style>.grid{stroke:#e3e6ea}.frame{fill:none;stroke:#9aa3ad}.begin{fill:#fff;stroke:#1b1f24;stroke-width:2}\
-             .finish{fill:#1b1f24}text{fill:#3a424b}</style>\n\
-             <rect width=\"900\" height=\"780\" fill=\"#fff\"/>\n",
-        ));
-        let title: String = title.chars().take(100).collect();
-        let _ = writeln!(svg.0, "<text x=\"40\" y=\"30\" font-size=\"17\">{}</text>", escape(&title));
-        svg
-    }
-
-    fn frame(&mut self, x: f64, y: f64, width: f64, height: f64) {
-        let _ = writeln!(
-            self.0,
-            "<rect class=\"frame\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>"
-        );
-    }
-
-    fn band(&mut self, x: f64, y: f64, width: f64, height: f64, colour: &str) {
-        let _ = writeln!(
-            self.0,
-            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{colour}\" opacity=\"0.13\"/>"
-        );
-    }
-
-    fn line(&mut self, from: (f64, f64), to: (f64, f64), class: &str) {
-        let ((x1, y1), (x2, y2)) = (from, to);
-        let _ = writeln!(
-            self.0,
-            "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>"
-        );
-    }
-
-    fn text(&mut self, x: f64, y: f64, anchor: &str, text: &str) {
-        let _ = writeln!(
-            self.0,
-            "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
-            escape(text)
-        );
-    }
-
-    fn points(&mut self, points: impl Iterator<Item = (f64, f64)>, style: &str) {
-        self.0.push_str("<polyline fill=\"none\" points=\"");
-        for (x, y) in points {
-            let _ = write!(self.0, "{x:.1},{y:.1} ");
-        }
-        let _ = writeln!(self.0, "\" {style}/>");
-    }
-
-    fn polyline(&mut self, points: impl Iterator<Item = (f64, f64)>, colour: &str) {
-        self.points(points, &format!("stroke=\"{colour}\" stroke-width=\"2\" stroke-linejoin=\"round\""));
-    }
-
-    fn dashed(&mut self, points: impl Iterator<Item = (f64, f64)>) {
-        self.points(points, "stroke=\"#7b8590\" stroke-dasharray=\"5 4\"");
-    }
-
-    fn dot(&mut self, (x, y): (f64, f64), class: &str) {
-        let _ = writeln!(self.0, "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"5\"/>");
-    }
-
-    fn finish(mut self) -> String {
-        self.0.push_str("</svg>\n");
-        self.0
-    }
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]
@@ -494,7 +424,7 @@ mod tests {
 
     #[test]
     fn ticks_are_round_numbers() {
-        assert_eq!(nice_step(0.13), 0.2);
+        assert_eq!(step(0.13), 0.2);
         assert_eq!(ticks(-0.25, 0.5, 0.2).map(|v| label(v, 0.2)).collect::<Vec<_>>(), ["-0.2", "0.0", "0.2"]);
     }
 }

@@ -4,9 +4,8 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
 pub(crate) use rosless_cli::args::{hertz, seconds};
-use rosless_cli::{CommandLine, Shared};
 
-use crate::{commands::*, demo, supervise};
+use crate::{commands::*, demo, lookout, supervise};
 
 /// ROS 2 without ROS: look at a graph, poke it, and run the daemons of this project.
 ///
@@ -27,17 +26,9 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-impl CommandLine for Cli {
-    fn shared(&self) -> &Shared {
-        &self.global.shared
-    }
-}
-
 /// What every command understands.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Global {
-    #[command(flatten)]
-    shared: Shared,
     /// More definitions: a package, a folder of packages, or a ROS prefix; may be repeated
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) idl: Vec<PathBuf>,
@@ -84,6 +75,9 @@ pub(crate) enum Command {
     Up(supervise::Up),
     /// End what `rosless up` started
     Down(supervise::Down),
+    /// For `rosless up` itself
+    #[command(name = lookout::LOOK, hide = true)]
+    Look(lookout::Look),
     /// Accepted because ros2 has it
     #[command(subcommand, hide = true)]
     Daemon(Daemon),

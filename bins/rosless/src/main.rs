@@ -5,6 +5,7 @@ mod cli;
 mod commands;
 mod demo;
 mod fleet;
+mod lookout;
 mod qos;
 mod supervise;
 mod types;
@@ -37,7 +38,7 @@ impl Environment {
 
     /// The definitions known without asking anybody.
     pub(crate) fn registry(&self) -> Result<Registry> {
-        types::registry(&self.global.idl)
+        types::registry(&self.global.idl, self.settings.environment.distro)
     }
 
     pub(crate) fn json(&self) -> bool {
@@ -70,6 +71,7 @@ fn run(command: Command, environment: &Environment) -> Result<()> {
         Command::Demo(command) => command.run(environment),
         Command::Up(command) => command.run(environment),
         Command::Down(command) => command.run(environment),
+        Command::Look(command) => command.run(environment),
         Command::Daemon(_) => {
             out!("There is no daemon: every command looks at the graph itself");
             Ok(())

@@ -16,7 +16,7 @@ use std::{
 use clap::Args;
 use rosless_graph::{
     config::DiscoveryRange,
-    console::{eprint_line, print_line},
+    lines::{eprint_line, print_line},
     supervision::{Ear, Supervisor, Word},
 };
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -30,6 +30,7 @@ use crate::{
     Environment,
     failure::{Failure, Result},
     fleet::{self, Child, Executables, LineSink, Program, stop_all, wait, wait_any},
+    lookout::{self, Lookout, Presence},
     output::out,
 };
 
@@ -42,7 +43,8 @@ FILE.yaml lists what to run instead of everything:
     - {name: arm, run: sim-arm, args: [run, --strategy, best]}
     - {name: shooter, run: shooter, args: [run]}
 `run` is one of our programs, or any other by its name in PATH or by its path. `watchdog: 5` gives up on one that shows no
-sign of life for 5 s (as with systemd: sd_notify(3)) although it runs; 0 never does, and 20 is the default.")]
+sign of life for 5 s (as with systemd: sd_notify(3)) although it runs; 0 never does, and 20 is the default.
+`nodes: [/name]` also gives up on one whose node is not on the graph although it runs and others are.")]
 pub(crate) struct Up {
     /// Only these, by name: controller, mocap, imu, arm, shooter, motion, mechanism, stand-in
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -89,7 +91,12 @@ impl Up {
             let sink: LineSink = Arc::new(move |line| print_line(&format!("{label} {line}")));
             executables.start(program, settings.domain_id, range, ear, sink)
         };
-        supervise(&programs, start, &stop)
+        let can_look = settings.discovery_range != DiscoveryRange::Off;
+        let is_looked_for = |program: &Program| program.watchdog > 0 && !program.nodes.is_empty();
+        let lookout = (can_look && programs.iter().any(is_looked_for))
+            .then(|| Lookout::new(settings.domain_id, range))
+            .transpose()?;
+        supervise(&programs, start, lookout, &stop)
     }
 
     fn programs(&self) -> Result<Vec<Program>> {
@@ -153,6 +160,7 @@ struct Running {
     child: Child,
     since: Instant,
     watch: Option<Watch>,
+    presence: Presence,
 }
 
 /// Whether a daemon that runs still turns.
@@ -191,6 +199,7 @@ impl Watch {
 fn supervise(
     programs: &[Program],
     start: impl Fn(usize, &Program, Option<&Ear>) -> Result<Child>,
+    mut lookout: Option<Lookout>,
     mut stop: &UnixStream,
 ) -> Result<()> {
     let mut children = BTreeMap::<usize, Running>::new();
@@ -206,14 +215,18 @@ fn supervise(
             due.remove(&index);
             let watch = Watch::new(&programs[index], now)?;
             let child = start(index, &programs[index], watch.as_ref().map(|watch| &watch.ear))?;
-            children.insert(index, Running { child, since: now, watch });
+            let Program { nodes, watchdog, .. } = &programs[index];
+            let nodes = if *watchdog > 0 { nodes.as_slice() } else { &[] };
+            let presence = Presence::new(nodes, Duration::from_secs(*watchdog), now);
+            children.insert(index, Running { child, since: now, watch, presence });
         }
+        let graph = lookout.as_mut().and_then(|lookout| lookout.nodes(now));
         let how_it_ended = |running: &mut Running| match running.child.ended() {
             Some(status) => Some(format!("ended ({status})")),
             None if running.watch.as_mut().is_some_and(|watch| watch.is_hung(now)) => {
                 Some("runs but shows no sign of life, and was killed".to_owned())
             }
-            None => None,
+            None => running.presence.complaint(graph.as_ref(), now).filter(|_| lookout.is_some()),
         };
         let dead: Vec<_> = children
             .iter_mut()
@@ -234,11 +247,13 @@ fn supervise(
             .values()
             .copied()
             .chain(looks)
+            .chain(lookout.as_ref().map(|_| now + lookout::PERIOD))
             .chain(reporter.as_mut().and_then(|reporter| reporter.report(now)))
             .min();
         wait_any(children.values().map(|running| &running.child), stop.as_fd(), next);
     }
     drop(reporter);
+    drop(lookout);
     let forced = stop_all(children.into_values().map(|running| running.child).collect());
     match forced {
         0 => Ok(()),

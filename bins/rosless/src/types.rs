@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use rosless_graph::{Graph, graph::Endpoint};
+use rosless_graph::{Graph, config::Distro, graph::Endpoint};
 use rosless_schema::{MessageType, Registry, TypeDescription};
 use rosless_wire::type_description_interfaces::srv::{GetTypeDescription, GetTypeDescriptionRequest};
 
@@ -34,17 +34,17 @@ impl KnownType {
     }
 }
 
-/// The definitions this process has itself.
-pub(crate) fn registry(idl: &[PathBuf]) -> Result<Registry> {
-    let mut registry = Registry::embedded();
+/// The definitions this process has itself, of the distribution it is told to follow.
+pub(crate) fn registry(idl: &[PathBuf], distro: Option<Distro>) -> Result<Registry> {
+    let mut registry = Registry::embedded_for(distro.unwrap_or_default().name());
     for dir in idl {
         registry.load_dir(dir).map_err(Failure::usage)?;
     }
     Ok(registry)
 }
 
-/// The type of that name as it is known here; if it is not, or if `endpoints` announce another version of it, as one of
-/// their nodes describes it.
+/// The type of that name as it is known here, in the version that `endpoints` announce; if it is not, as one of their
+/// nodes describes it.
 pub(crate) fn resolve(
     registry: &Registry,
     session: &Session,
@@ -56,7 +56,19 @@ pub(crate) fn resolve(
     if let Ok(local) = &local
         && (announced.is_empty() || announced.iter().any(|(_, hash)| *hash == local.hash))
     {
-        return Ok(local.clone());
+        // Nobody announces hashes up to Humble. A definition that the user gave stays what it is.
+        let older = KnownType::of(&Registry::embedded_for("humble"), name);
+        let is_ours = KnownType::of(&Registry::embedded(), name).is_ok_and(|ours| ours.hash == local.hash);
+        return match older {
+            Ok(older) if is_ours && announced.is_empty() && !endpoints.is_empty() => Ok(older),
+            _ => Ok(local.clone()),
+        };
+    }
+    let versions = Registry::embedded_versions().filter_map(|version| KnownType::of(&version, name).ok());
+    for version in versions {
+        if announced.iter().any(|(_, hash)| *hash == version.hash) {
+            return Ok(version);
+        }
     }
     let graph = session.discover(|graph| announced.iter().any(|(e, _)| describer(graph, e).is_some()))?;
     for (endpoint, hash) in &announced {

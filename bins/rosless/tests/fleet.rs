@@ -189,6 +189,38 @@ fn up_kills_and_restarts_what_runs_but_shows_no_sign_of_life() {
 }
 
 #[test]
+fn up_kills_and_restarts_what_runs_but_is_not_on_the_graph() {
+    let domain = DomainLease::acquire();
+    let system = sibling_binary(env!("CARGO_BIN_EXE_rosless"), "mocap-system");
+    let path = std::env::temp_dir().join(format!("rosless-gone-{}.yaml", domain.id()));
+    // One that stays, one whose node leaves while the process goes on, one that never joins.
+    let text = format!(
+        r#"daemons:
+  - {{name: imu, run: {system}, args: [--kind, imu], nodes: [/controlled_device_example]}}
+  - name: leaving
+    run: /bin/sh
+    args: [-c, '"$0" & p=$!; sleep 8; kill -INT $p; wait $p; exec sleep 1000', {system}]
+    nodes: [/mocap4r2_dummy_driver_node]
+    watchdog: 1
+  - {{name: absent, run: sleep, args: ['1000'], nodes: [/nobody], watchdog: 1}}
+"#,
+        system = system.display()
+    );
+    fs::write(&path, text).unwrap();
+    let mut up = Daemon::spawn(rosless(&["up", "--config", path.to_str().unwrap()], Some(&domain)));
+    let patience = 4 * SOON;
+    up.wait_for_line(
+        "leaving runs but its node /mocap4r2_dummy_driver_node is gone from the graph, and was killed; starting it again",
+        patience,
+    );
+    up.wait_for_line("absent runs but its node /nobody has not come to the graph for 3", patience);
+    assert!(!up.output().contains("imu runs but"), "{}", up.output());
+    up.signal("INT");
+    assert!(up.wait(SOON).success(), "{}", up.output());
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
 fn an_installed_program_does_not_build_but_says_what_is_missing() {
     let domain = DomainLease::acquire();
     // Not cargo's folder, whatever its name.

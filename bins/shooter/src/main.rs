@@ -2,12 +2,12 @@
 #![forbid(unsafe_code)]
 
 mod commands;
-mod node;
+mod daemon;
 
 use std::{process::ExitCode, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
-use rosless_cli::{CommandLine, Result, Shared, args::seconds};
+use rosless_cli::{Result, args::seconds};
 use rosless_graph::{Context, config::Settings};
 
 /// Throws balls at the arm.
@@ -17,16 +17,8 @@ use rosless_graph::{Context, config::Settings};
 #[derive(Parser, Debug)]
 #[command(name = "shooter", version, before_long_help = EXAMPLES, after_help = rosless_cli::EXIT_CODES)]
 struct Cli {
-    #[command(flatten)]
-    shared: Shared,
     #[command(subcommand)]
     command: Command,
-}
-
-impl CommandLine for Cli {
-    fn shared(&self) -> &Shared {
-        &self.shared
-    }
 }
 
 const EXAMPLES: &str = "\
@@ -84,7 +76,7 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli, settings: Settings) -> Result<()> {
     match &cli.command {
-        Command::Run => node::run(&Context::new(settings)?),
+        Command::Run => daemon::run(&Context::new(settings)?),
         Command::Aim { x, z, phi, psi, client } => commands::aim(&settings, [*x, *z, *phi, *psi], client),
         Command::Fire { speed, verdict, client } => commands::fire(&settings, *speed, *verdict, client),
     }

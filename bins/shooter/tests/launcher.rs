@@ -1,23 +1,19 @@
 //! The launcher over DDS, and its commands.
 
 use std::{
+    ops::{Deref, DerefMut},
     process::{Command, Output, Stdio},
     time::Duration,
 };
 
 use rosless_graph::{Context, ContextOptions, EventLoop, Publisher, Qos};
-use rosless_tests::{Daemon, DomainLease};
+use rosless_tests::{Daemon, DomainLease, Rig};
 use rosless_wire::std_msgs::msg::{Bool, Float32, Float32MultiArray, String as Text};
 
-/// Long, because the machine may be busy with other tests; nothing waits that long when all is well.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Rig::<()>::PATIENCE;
 
 fn shooter(domain: &DomainLease, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_shooter"));
-    command.args(args);
-    command.env("ROS_DOMAIN_ID", domain.id().to_string());
-    command.env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST");
-    command
+    domain.command(env!("CARGO_BIN_EXE_shooter"), args)
 }
 
 fn run(domain: &DomainLease, args: &[&str]) -> (Output, String, String) {
@@ -27,15 +23,14 @@ fn run(domain: &DomainLease, args: &[&str]) -> (Output, String, String) {
     (output, out, err)
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Heard {
     states: Vec<Vec<f32>>,
     balls: Vec<Vec<f32>>,
 }
 
 struct Probe {
-    heard: Heard,
-    event_loop: EventLoop<Heard>,
+    rig: Rig<Heard>,
     input: Publisher<Float32MultiArray>,
     speed: Publisher<Float32>,
     default_speed: Publisher<Bool>,
@@ -43,23 +38,22 @@ struct Probe {
 
 impl Probe {
     fn new(domain: &DomainLease) -> Self {
-        let context = Context::new(ContextOptions::for_domain(domain.id())).unwrap();
-        let node = context.node("probe").unwrap();
-        let event_loop = EventLoop::<Heard>::new(&context).unwrap();
-        event_loop
-            .subscribe::<Float32MultiArray>(&node, "shooter_state", Qos::latched(), |h, s| {
+        let rig = Rig::<Heard>::on(domain.clone(), "probe");
+        let (events, node) = (&rig.events, &rig.node);
+        events
+            .subscribe::<Float32MultiArray>(node, "shooter_state", Qos::latched(), |h, s| {
                 h.states.push(s.message.data);
             })
             .unwrap();
-        let balls = event_loop
-            .subscribe::<Float32MultiArray>(&node, "ball_initial_state", Qos::default(), |h, s| {
+        let balls = events
+            .subscribe::<Float32MultiArray>(node, "ball_initial_state", Qos::default(), |h, s| {
                 h.balls.push(s.message.data);
             })
             .unwrap();
         let input = node.publisher("shooter_state_input", Qos::default()).unwrap();
         let speed = node.publisher("shoot_value", Qos::default()).unwrap();
         let default_speed = node.publisher("shoot_bool", Qos::default()).unwrap();
-        let mut probe = Self { heard: Heard::default(), event_loop, input, speed, default_speed };
+        let mut probe = Self { rig, input, speed, default_speed };
         let (a, b, c) = (probe.input.clone(), probe.speed.clone(), probe.default_speed.clone());
         probe.until("the launcher is there", |h| {
             let listening = a.matched() > 0 && b.matched() > 0 && c.matched() > 0;
@@ -68,13 +62,22 @@ impl Probe {
         probe
     }
 
-    #[track_caller]
-    fn until(&mut self, what: &str, mut done: impl FnMut(&Heard) -> bool) {
-        assert!(self.event_loop.run_until(&mut self.heard, PATIENCE, |h| done(h)).unwrap(), "{what}");
-    }
-
     fn aim(&self, data: &[f32]) {
         self.input.publish(&Float32MultiArray { data: data.to_vec(), ..Default::default() });
+    }
+}
+
+impl Deref for Probe {
+    type Target = Rig<Heard>;
+
+    fn deref(&self) -> &Rig<Heard> {
+        &self.rig
+    }
+}
+
+impl DerefMut for Probe {
+    fn deref_mut(&mut self) -> &mut Rig<Heard> {
+        &mut self.rig
     }
 }
 
@@ -83,12 +86,12 @@ fn the_launcher_clamps_refuses_and_throws() {
     let domain = DomainLease::acquire();
     let daemon = Daemon::spawn(shooter(&domain, &["run"]));
     let mut probe = Probe::new(&domain);
-    assert_eq!(probe.heard.states.last().unwrap(), &[0.0, -1.0, 0.0, 0.0], "latched for late joiners");
+    assert_eq!(probe.seen.states.last().unwrap(), &[0.0, -1.0, 0.0, 0.0], "latched for late joiners");
 
     probe.aim(&[20.0, 5.0, 9.0, 9.0]);
     probe.until("the clamped state", |h| h.states.last().unwrap() == &[10.0, 0.0, 2.0, 1.55]);
 
-    let states = probe.heard.states.len();
+    let states = probe.seen.states.len();
     probe.aim(&[1.0, 2.0, 3.0]);
     daemon.wait_for_line("3 values, at least 4 are needed", PATIENCE);
     probe.aim(&[f32::NAN, 0.0, 0.0, 0.0]);
@@ -103,20 +106,20 @@ fn the_launcher_clamps_refuses_and_throws() {
 
     probe.aim(&[0.0, -1.0, 0.0, 0.9]);
     probe.until("the new state", |h| h.states.len() > states);
-    assert_eq!(probe.heard.states.len(), states + 1, "bad input changed nothing");
-    assert!(probe.heard.balls.is_empty(), "refused throws threw nothing");
+    assert_eq!(probe.seen.states.len(), states + 1, "bad input changed nothing");
+    assert!(probe.seen.balls.is_empty(), "refused throws threw nothing");
     probe.speed.publish(&Float32 { data: 4.0 });
     probe.until("the ball", |h| !h.balls.is_empty());
     let row = [0.0, 0.0, -1.0, 0.0, 3.133308, 2.48644];
-    let ball = probe.heard.balls[0].clone();
+    let ball = probe.seen.balls[0].clone();
     assert_eq!(ball.len(), 7);
     assert!(ball[1..].iter().zip(row).all(|(got, want)| (got - want).abs() < 1e-4), "{ball:?}");
 
     probe.default_speed.publish(&Bool { data: true });
     probe.until("the second ball", |h| h.balls.len() == 2);
-    let speed = probe.heard.balls[1][4..].iter().map(|v| v * v).sum::<f32>().sqrt();
+    let speed = probe.seen.balls[1][4..].iter().map(|v| v * v).sum::<f32>().sqrt();
     assert!((speed - 5.0).abs() < 1e-4, "the default speed");
-    assert!(probe.heard.balls[1][0] > ball[0], "later than the first");
+    assert!(probe.seen.balls[1][0] > ball[0], "later than the first");
 }
 
 #[test]
@@ -147,7 +150,7 @@ fn fire_reports_its_own_ball_and_the_verdict_on_it() {
     for (ours, code) in [("true", 0), ("false", 1), ("null", 1)] {
         let mut command = shooter(&domain, &["fire", "4", "--verdict", "--json", "--timeout", "30"]);
         let fire = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let thrown = probe.heard.balls.len();
+        let thrown = probe.seen.balls.len();
         let other = [7.0, 0.0, 0.0, 0.0, 3.0, 0.0, 0.0];
         let judge = |released: f32, caught: &str| {
             let data = format!(
@@ -168,7 +171,7 @@ fn fire_reports_its_own_ball_and_the_verdict_on_it() {
             }
             ours_of(h).is_some()
         });
-        let ball = ours_of(&probe.heard).unwrap();
+        let ball = ours_of(&probe.seen).unwrap();
         verdicts.publish(&Text { data: "not JSON".into() });
         judge(ball[0], ours);
         let output = fire.wait_with_output().unwrap();

@@ -17,7 +17,7 @@ use rosless_wire::{
 use crate::{
     BehaviourArgs,
     clock::wall,
-    run::{App, array},
+    daemon::{App, array},
     settings,
     verdict::Verdicts,
 };

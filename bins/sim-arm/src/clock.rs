@@ -7,7 +7,7 @@ use rosless_cli::Result;
 use rosless_graph::{Client, EventLoop, Node, graph::Role, monotonic};
 use rosless_wire::robot3_18c1054::srv::{GetInitTime, GetInitTimeRequest, GetInitTimeResponse};
 
-use crate::run::App;
+use crate::daemon::App;
 
 /// How often to ask again: the arm may have been restarted, or the wall clock set.
 const PERIOD: Duration = Duration::from_secs(1);

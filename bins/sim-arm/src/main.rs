@@ -3,9 +3,9 @@
 
 mod arm_node;
 mod clock;
+mod daemon;
 mod evaluate;
 mod plot;
-mod run;
 mod settings;
 mod target_node;
 mod verdict;
@@ -15,7 +15,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use rosless_arm::{Control, Strategy};
-use rosless_cli::{CommandLine, Shared, args::within, output};
+use rosless_cli::{args::within, output};
 use rosless_graph::{Context, config::Settings};
 
 /// A simulated six-axis arm that catches balls thrown by `shooter`.
@@ -25,16 +25,8 @@ use rosless_graph::{Context, config::Settings};
 #[derive(Parser, Debug)]
 #[command(name = "sim-arm", version, before_long_help = EXAMPLES, after_help = rosless_cli::EXIT_CODES)]
 struct Cli {
-    #[command(flatten)]
-    shared: Shared,
     #[command(subcommand)]
     command: Command,
-}
-
-impl CommandLine for Cli {
-    fn shared(&self) -> &Shared {
-        &self.shared
-    }
 }
 
 const EXAMPLES: &str = "\
@@ -167,7 +159,7 @@ struct EvaluateArgs {
 fn main() -> ExitCode {
     rosless_cli::main(|cli: Cli, settings: Settings| {
         match &cli.command {
-            Command::Run(args) => run::run(&Context::new(settings)?, args)?,
+            Command::Run(args) => daemon::run(&Context::new(settings)?, args)?,
             Command::Evaluate(args) => evaluate::run(args)?,
             Command::Urdf => output::raw(&rosless_arm::model::urdf()),
         }

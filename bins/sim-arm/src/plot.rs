@@ -1,11 +1,10 @@
 //! A picture of an evaluation: flights, catches and the arm, from the side and from above.
 
-use std::fmt::Write;
-
 use rosless_arm::{
     Ball, Joints, Vector3,
     evaluate::{Record, Setup},
 };
+use rosless_svg::{Svg, ticks};
 
 /// Pixels per metre.
 const SCALE: f64 = 260.0;
@@ -35,15 +34,6 @@ impl View {
     fn bottom(&self) -> f64 {
         self.top + (self.upper - self.lower) * SCALE
     }
-
-    fn polyline(&self, points: impl Iterator<Item = Vector3<f64>>) -> String {
-        let mut text = String::new();
-        for point in points {
-            let (x, y) = self.point(&point);
-            let _ = write!(text, "{x:.1},{y:.1} ");
-        }
-        text
-    }
 }
 
 /// A picture of at most [`MOST_FLIGHTS`] throws.
@@ -63,12 +53,9 @@ pub(crate) fn svg(setup: &Setup, records: &[Record]) -> String {
         height_of: |p| p.x,
     };
     let (width, height) = (2.0 * MARGIN + (Z.1 - Z.0) * SCALE, above.bottom() + 60.0);
-    let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
-         font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
-    );
+    let mut svg = Svg::new(width, height, "");
     for view in [&side, &above] {
-        draw(&mut text, view, setup, records);
+        draw(&mut svg, view, setup, records);
     }
     let legend = [
         ("#2a8a2a", "caught"),
@@ -78,97 +65,68 @@ pub(crate) fn svg(setup: &Setup, records: &[Record]) -> String {
     ];
     for (i, (colour, label)) in legend.into_iter().enumerate() {
         let (x, y) = (MARGIN + 170.0 * i as f64, height - 20.0);
-        let _ = writeln!(
-            text,
-            "<rect x=\"{x}\" y=\"{}\" width=\"14\" height=\"4\" fill=\"{colour}\"/><text x=\"{}\" y=\"{y}\">{label}</text>",
-            y - 6.0,
-            x + 20.0
-        );
+        svg.rect((x, y - 6.0), (14.0, 4.0), &format!("fill=\"{colour}\""));
+        svg.text((x + 20.0, y), "", label);
     }
-    text.push_str("</svg>\n");
-    text
+    svg.finish()
 }
 
-fn draw(text: &mut String, view: &View, setup: &Setup, records: &[Record]) {
-    let (left, right) = (MARGIN, MARGIN + (Z.1 - Z.0) * SCALE);
+fn draw(svg: &mut Svg, view: &View, setup: &Setup, records: &[Record]) {
+    let (left, width) = (MARGIN, (Z.1 - Z.0) * SCALE);
     let id = view.top as i32;
-    let _ = writeln!(
-        text,
-        "<clipPath id=\"c{id}\"><rect x=\"{left}\" y=\"{:.0}\" width=\"{:.0}\" height=\"{:.0}\"/></clipPath>",
-        view.top,
-        right - left,
-        view.bottom() - view.top,
-    );
-    let _ = writeln!(
-        text,
-        "<text x=\"{left}\" y=\"{:.0}\" font-weight=\"bold\">{}</text>",
-        view.top - 10.0,
-        view.title
-    );
-    let _ = writeln!(text, "<g clip-path=\"url(#c{id})\" fill=\"none\" stroke-linejoin=\"round\">");
-    grid(text, view);
+    svg.raw(&format!("<clipPath id=\"c{id}\">"));
+    svg.rect((left, view.top), (width, view.bottom() - view.top), "");
+    svg.raw("</clipPath>");
+    svg.text((left, view.top - 10.0), "font-weight=\"bold\"", view.title);
+    svg.raw(&format!("<g clip-path=\"url(#c{id})\" fill=\"none\" stroke-linejoin=\"round\">"));
+    grid(svg, view);
     for record in records {
-        flight(text, view, record);
+        flight(svg, view, record);
     }
     let robot = &setup.arm.robot;
     let links = &robot.links;
-    let (cx, cy) = view.point(&Vector3::new(0.0, links.base, 0.0));
     let reach = (links.upper + links.fore + links.hand) * SCALE;
-    let _ = writeln!(
-        text,
-        "<circle cx=\"{cx:.1}\" cy=\"{cy:.1}\" r=\"{reach:.1}\" stroke=\"#1f4fd0\" stroke-dasharray=\"5 5\"/>"
-    );
+    let base = view.point(&Vector3::new(0.0, links.base, 0.0));
+    svg.circle(base, reach, "stroke=\"#1f4fd0\" stroke-dasharray=\"5 5\"");
     // A few postures: the arm as it stands at the first catches.
     let caught = records.iter().filter(|r| r.outcome.caught()).filter_map(|r| r.plan);
     for plan in caught.take(3) {
         let home = Joints::zeros();
         if let Ok(course) = robot.fastest_move(&plan.position, &plan.rotation, &home, &home) {
-            let points = view.polyline(robot.link_points(&course.goal()).into_iter());
-            let _ = writeln!(
-                text,
-                "<polyline points=\"{points}\" stroke=\"#1f4fd0\" stroke-width=\"5\" stroke-opacity=\"0.55\" stroke-linecap=\"round\"/>"
+            svg.polyline(
+                robot.link_points(&course.goal()).iter().map(|p| view.point(p)),
+                "stroke=\"#1f4fd0\" stroke-width=\"5\" stroke-opacity=\"0.55\" stroke-linecap=\"round\"",
             );
         }
     }
-    text.push_str("</g>\n");
+    svg.raw("</g>");
 }
 
-fn grid(text: &mut String, view: &View) {
-    let ticks = |(from, to): (f64, f64)| {
-        ((from * 4.0).ceil() as i32..=(to * 4.0).floor() as i32).map(|k| f64::from(k) / 4.0)
-    };
-    let on_axis = |z: f64, h: f64| (MARGIN + (z - Z.0) * SCALE, view.top + (view.upper - h) * SCALE);
-    for z in ticks(Z) {
-        let (x, _) = on_axis(z, 0.0);
-        let _ = writeln!(
-            text,
-            "<path d=\"M{x:.1} {:.1}V{:.1}\" stroke=\"#eeeeee\"/><text x=\"{x:.1}\" y=\"{:.1}\" fill=\"#888888\" font-size=\"10\">{z}</text>",
-            view.top,
-            view.bottom(),
-            view.bottom() - 3.0
-        );
+fn grid(svg: &mut Svg, view: &View) {
+    const LINE: &str = "stroke=\"#eeeeee\"";
+    const LABEL: &str = "fill=\"#888888\" font-size=\"10\"";
+    for z in ticks(Z.0, Z.1 - Z.0, 0.25) {
+        let x = MARGIN + (z - Z.0) * SCALE;
+        svg.line((x, view.top), (x, view.bottom()), LINE);
+        svg.text((x, view.bottom() - 3.0), LABEL, &z.to_string());
     }
-    for h in ticks((view.lower, view.upper)) {
-        let (_, y) = on_axis(0.0, h);
-        let _ = writeln!(
-            text,
-            "<path d=\"M{MARGIN} {y:.1}H2000\" stroke=\"#eeeeee\"/><text x=\"{MARGIN}\" y=\"{:.1}\" fill=\"#888888\" font-size=\"10\">{h}</text>",
-            y - 3.0
-        );
+    for h in ticks(view.lower, view.upper - view.lower, 0.25) {
+        let y = view.top + (view.upper - h) * SCALE;
+        svg.line((MARGIN, y), (2000.0, y), LINE);
+        svg.text((MARGIN, y - 3.0), LABEL, &h.to_string());
     }
 }
 
-fn flight(text: &mut String, view: &View, record: &Record) {
+fn flight(svg: &mut Svg, view: &View, record: &Record) {
     let ball: &Ball = &record.ball;
     let (colour, until) = match record.closed_at {
         Some(closed) if record.outcome.caught() => ("#2a8a2a", closed - ball.released),
         Some(_) => ("#d06000", ball.landing_time()),
         None => ("#999999", ball.landing_time()),
     };
-    let points = view.polyline((0..=40).map(|k| ball.at(until * f64::from(k) / 40.0).0));
-    let _ = writeln!(text, "<polyline points=\"{points}\" stroke=\"{colour}\" stroke-opacity=\"0.45\"/>");
+    let points = (0..=40).map(|k| view.point(&ball.at(until * f64::from(k) / 40.0).0));
+    svg.polyline(points, &format!("stroke=\"{colour}\" stroke-opacity=\"0.45\""));
     if record.outcome.caught() {
-        let (x, y) = view.point(&ball.at(until).0);
-        let _ = writeln!(text, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>");
+        svg.circle(view.point(&ball.at(until).0), 3.0, &format!("fill=\"{colour}\""));
     }
 }

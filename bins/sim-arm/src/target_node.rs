@@ -9,7 +9,7 @@ use rosless_wire::std_msgs::msg::{Float32, Float32MultiArray};
 
 use crate::{
     BehaviourArgs,
-    run::{App, array},
+    daemon::{App, array},
     settings,
     verdict::Verdicts,
 };

@@ -4,7 +4,7 @@ use std::{fmt::Display, time::Duration};
 
 use rosless_arm::{CatchVerdict, ClockNews, HandState, JOINT_NAMES, Judged, Malformed, Scene, model};
 use rosless_cli::{Failure, Result};
-use rosless_graph::{Client, Context, EventLoop, Gid, Node, Publisher, Qos, SampleInfo, console, monotonic};
+use rosless_graph::{Client, Context, EventLoop, Gid, Node, Publisher, Qos, SampleInfo, lines, monotonic};
 use rosless_wire::{
     builtin_interfaces::msg::Time,
     geometry_msgs::msg::{Quaternion, Transform, TransformStamped, Vector3},
@@ -19,7 +19,7 @@ use rosless_wire::{
 
 use crate::{
     clock::{since_epoch, wall},
-    run::App,
+    daemon::App,
     settings,
     verdict::Verdicts,
 };
@@ -242,7 +242,7 @@ fn print_verdict(judged: &Judged) {
         None => "success".to_owned(),
         Some(reason) => format!("miss\n  {reason}"),
     };
-    console::print_line(&format!(
+    lines::print_line(&format!(
         "{line}\nball's relative position from hand :\n[[{x:+.6}]\n [{y:+.6}]\n [{z:+.6}]]\nball catch : {outcome}\n{line}"
     ));
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::{process::Command, time::Duration};
+use std::time::Duration;
 
 use common::{Probe, sim_arm, wall};
 use rosless_arm::{
@@ -47,21 +47,21 @@ fn a_repeated_throw_is_caught() {
     let ball = probe.throw(&reachable());
     let released = ball[0];
     probe.until("target and closing time", |h| !h.targets.is_empty() && !h.reserves.is_empty());
-    let target = probe.heard.targets[0].clone();
+    let target = probe.seen.targets[0].clone();
     assert_eq!(target.len(), 24);
     let upright_at_apex = [0.0, 0.500899, -0.205022, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
     for (got, want) in target.iter().zip(upright_at_apex) {
         assert!((got - want).abs() < 1e-4, "{target:?}");
     }
     assert!(target[12..].iter().all(|v| *v == 0.0), "velocities are 0");
-    let close_at = probe.heard.reserves[0];
+    let close_at = probe.seen.reserves[0];
     assert!((close_at - released - 0.319725).abs() < 1e-4);
 
     probe.until("the hand closes and the throw is judged", |h| !h.verdicts.is_empty() && h.hands.len() == 1);
-    assert!(probe.heard.hands[0].close);
-    assert!((probe.heard.hands[0].time_stamp - close_at).abs() <= 1e-3);
+    assert!(probe.seen.hands[0].close);
+    assert!((probe.seen.hands[0].time_stamp - close_at).abs() <= 1e-3);
     probe.until("the hand opens again", |h| h.hands.len() == 2);
-    let open = &probe.heard.hands[1];
+    let open = &probe.seen.hands[1];
     assert!(!open.close && (open.time_stamp - close_at - 3.0).abs() <= 1e-3);
     probe.until_at_rest();
 
@@ -71,10 +71,10 @@ fn a_repeated_throw_is_caught() {
     visualizer.wait_for_line("ball's relative position from hand :", common::PATIENCE);
 
     // The fingers are closed and the ball stays where it was caught.
-    let seen = probe.heard.joint_samples;
+    let seen = probe.seen.joint_samples;
     probe.until("joint states after the catch", |h| h.joint_samples > seen + 1);
     let ball_at = |p: &Probe| ["ball_x", "ball_y", "ball_z"].map(|n| p.joint(n).unwrap());
-    let (first, seen) = (ball_at(&probe), probe.heard.joint_samples);
+    let (first, seen) = (ball_at(&probe), probe.seen.joint_samples);
     assert!((first[1] - 0.5009).abs() < 0.05 && (first[2] + 0.205).abs() < 0.05, "{first:?}");
     assert_eq!(probe.joint("hand_1"), Some(0.0));
     probe.until("more joint states", |h| h.joint_samples > seen + 2);
@@ -125,15 +125,15 @@ fn an_unreachable_throw_is_reported_and_the_hand_stays_open() {
     assert!(verdict["reason"].as_str().unwrap().contains("too far"), "{verdict}");
     arm.wait_for_line("/target_arm_state refused: unreachable target", common::PATIENCE);
     // The instant passes.
-    let close_at = *probe.heard.reserves.last().unwrap();
+    let close_at = *probe.seen.reserves.last().unwrap();
     let start = probe.arm_start();
     probe.until("the closing time is over", |_| {
         wall().saturating_sub(start) > Duration::from_secs_f32(close_at) + Duration::from_millis(300)
     });
-    assert!(probe.heard.hands.is_empty(), "{:?}", probe.heard.hands);
+    assert!(probe.seen.hands.is_empty(), "{:?}", probe.seen.hands);
     // The missed ball falls on.
     let before = probe.joint("ball_y").unwrap();
-    let seen = probe.heard.joint_samples;
+    let seen = probe.seen.joint_samples;
     probe.until("the ball falls", |h| h.joint_samples > seen + 1);
     assert!(probe.joint("ball_y").unwrap() < before.max(-9.999));
 }
@@ -145,11 +145,11 @@ fn a_second_throw_finds_the_hand_open() {
     let mut probe = Probe::new(&domain);
     probe.wait_for_nodes(3);
     assert_eq!(probe.throw_and_judge(&reachable())["caught"], true);
-    probe.listen_for(Duration::from_millis(600));
+    probe.observe(Duration::from_millis(600));
     assert_eq!(probe.throw_and_judge(&throw(0.0, -1.0, 0.0, 0.85, 4.4))["caught"], true);
-    let moves: Vec<bool> = probe.heard.hands.iter().map(|h| h.close).collect();
-    assert_eq!(moves, [true, false, true], "{:?}", probe.heard.hands);
-    let times: Vec<f32> = probe.heard.hands.iter().map(|h| h.time_stamp).collect();
+    let moves: Vec<bool> = probe.seen.hands.iter().map(|h| h.close).collect();
+    assert_eq!(moves, [true, false, true], "{:?}", probe.seen.hands);
+    let times: Vec<f32> = probe.seen.hands.iter().map(|h| h.time_stamp).collect();
     assert!(times.is_sorted() && times[2] - times[0] < 3.0, "opened early: {times:?}");
 }
 
@@ -175,7 +175,7 @@ fn a_late_visualizer_shows_the_scene_as_it_is() {
             launcher.iter().chain(&rest).all(|(name, want)| near(j, name, *want))
         })
     });
-    let joints = probe.heard.joints.as_ref().unwrap();
+    let joints = probe.seen.joints.as_ref().unwrap();
     assert_eq!(joints.name, JOINT_NAMES);
     assert!(joints.velocity.is_empty() && joints.effort.is_empty());
     // The ball follows the launcher until it is thrown.
@@ -197,7 +197,7 @@ fn a_killed_arm_comes_back_and_catches() {
     let first_start = probe.arm_start();
     arm.signal("KILL");
     drop(arm);
-    probe.heard.arm_states.clear();
+    probe.seen.arm_states.clear();
     let _arm = sim_arm(&domain, &[&["--nodes", "arm_controller"], &FAST[..]].concat());
     probe.wait_for_nodes(3);
     // The dead one may still be believed alive; its clock must not be used any more.
@@ -286,11 +286,11 @@ fn a_new_viewer_sees_the_closed_hand_and_a_new_arm_lets_go_of_the_ball() {
     let visualizer = sim_arm(&domain, &["--nodes", "visualizer"]);
     let mut probe = Probe::new(&domain);
     probe.wait_for_nodes(2);
-    assert!(probe.set_parameter("hold", common::double(60.0)).successful);
+    assert!(probe.set_parameter("hold", 60.0).successful);
     probe.close_hand();
     probe.until("the hand closes", |h| h.hands.iter().any(|hand| hand.close));
     drop(visualizer);
-    probe.heard.joints = None;
+    probe.seen.joints = None;
     let _visualizer = sim_arm(&domain, &["--nodes", "visualizer"]);
     let finger = |h: &common::Heard, want: f64| h.joints.as_ref().is_some_and(|j| j.position[0] == want);
     probe.until("the new viewer shows a closed hand", |h| finger(h, 0.0));
@@ -305,7 +305,7 @@ fn a_new_viewer_sees_the_closed_hand_and_a_new_arm_lets_go_of_the_ball() {
     probe.until("the hand is open and the ball on the launcher", |h| {
         finger(h, 0.8) && ball_z(h) == Some(-1.0)
     });
-    let seen = probe.heard.joint_samples;
+    let seen = probe.seen.joint_samples;
     probe.until("more joint states", |h| h.joint_samples > seen + 5);
     assert_eq!(probe.joint("ball_z"), Some(-1.0), "it does not fly again");
 }
@@ -332,8 +332,8 @@ fn long_control_periods_come_to_rest() {
     let _arm = sim_arm(&domain, &["--nodes", "arm_controller"]);
     let mut probe = Probe::new(&domain);
     probe.wait_for_nodes(1);
-    assert!(probe.set_parameter("period", common::double(0.4)).successful);
-    let refused = probe.set_parameter("d_gain", common::double(1.0));
+    assert!(probe.set_parameter("period", 0.4).successful);
+    let refused = probe.set_parameter("d_gain", 1.0);
     assert!(!refused.successful && refused.reason.contains("swing for ever"), "{refused:?}");
     probe.move_arm([2.0, 0.0, -1.0, 0.0, 0.0, 0.0]);
 }
@@ -351,9 +351,9 @@ fn the_arm_answers_and_obeys_joint_targets() {
     let age = wall().saturating_sub(probe.arm_start());
     assert!(age < Duration::from_secs(60), "the arm says it started {age:?} ago");
 
-    probe.heard.arm_states.clear();
+    probe.seen.arm_states.clear();
     probe.move_arm([0.5, 0.0, 0.0, 0.0, 0.0, 0.0]);
-    let angles: Vec<f32> = probe.heard.arm_states.iter().map(|s| s[0]).collect();
+    let angles: Vec<f32> = probe.seen.arm_states.iter().map(|s| s[0]).collect();
     assert!(angles.is_sorted() && angles.len() > 5, "monotone approach: {angles:?}");
     let (_, hand) = probe.hand_state();
     assert!((hand.position - rosless_arm::Vector3::new(0.0, 0.670428, 0.311627)).amax() < 1e-3);
@@ -373,13 +373,13 @@ fn parameters_change_the_running_arm_and_bad_ones_are_refused() {
     let _arm = sim_arm(&domain, &FAST);
     let mut probe = Probe::new(&domain);
     probe.wait_for_nodes(3);
-    let refused = probe.set_parameter("control", common::text("warp"));
+    let refused = probe.set_parameter("control", "warp");
     assert!(!refused.successful && refused.reason.contains("pd, timed"), "{refused:?}");
-    assert!(!probe.set_parameter("period", common::double(-1.0)).successful);
-    assert!(probe.set_parameter("hold", common::double(0.5)).successful);
+    assert!(!probe.set_parameter("period", -1.0).successful);
+    assert!(probe.set_parameter("hold", 0.5).successful);
     assert_eq!(probe.throw_and_judge(&reachable())["caught"], true);
     probe.until("the hand opens", |h| h.hands.len() == 2);
-    let [close, open] = &probe.heard.hands[..] else { panic!("{:?}", probe.heard.hands) };
+    let [close, open] = &probe.seen.hands[..] else { panic!("{:?}", probe.seen.hands) };
     assert!((open.time_stamp - close.time_stamp - 0.5).abs() <= 1e-3, "{close:?} {open:?}");
 }
 
@@ -388,12 +388,7 @@ fn parameters_change_the_running_arm_and_bad_ones_are_refused() {
 fn a_thrown_ball_is_caught_on_the_command_line() {
     let domain = DomainLease::acquire();
     let shooter = sibling_binary(env!("CARGO_BIN_EXE_sim-arm"), "shooter");
-    let shooter = |args: &[&str]| {
-        let mut command = Command::new(&shooter);
-        command.args(args).env("ROS_DOMAIN_ID", domain.id().to_string());
-        command.env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST");
-        command
-    };
+    let shooter = |args: &[&str]| domain.command(&shooter, args);
     let _arm = sim_arm(&domain, &FAST);
     let launcher = Daemon::spawn(shooter(&["run"]));
     let exit_code = |args: &[&str]| {

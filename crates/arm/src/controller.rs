@@ -144,6 +144,15 @@ struct EarlyTarget {
 /// Closing times and targets that wait for each other; more are a flood.
 const MOST_WAITING: usize = 16;
 
+/// What an arm does at its deadlines.
+#[derive(Clone, Copy, Debug)]
+enum Due {
+    /// The hand closes for this reservation.
+    Close(usize),
+    Open,
+    Control,
+}
+
 /// The controller's state machine. Times are since the arm's start.
 #[derive(Debug, Clone)]
 pub struct ArmController {
@@ -220,8 +229,17 @@ impl ArmController {
 
     /// When [`ArmController::advance`] next has something to do.
     pub fn next_deadline(&self) -> Option<Duration> {
-        let closes = self.reservations.iter().filter_map(|r| r.due).min();
-        [self.next_report, closes, self.opens].into_iter().flatten().min()
+        self.next_due().map(|(deadline, _)| deadline)
+    }
+
+    /// What is due next, and when; of what is due at once the hand comes first.
+    fn next_due(&self) -> Option<(Duration, Due)> {
+        let closings = self.reservations.iter().enumerate();
+        closings
+            .filter_map(|(index, reservation)| Some((reservation.due?, Due::Close(index))))
+            .chain(self.opens.map(|at| (at, Due::Open)))
+            .chain(self.next_report.map(|at| (at, Due::Control)))
+            .min_by_key(|(at, _)| *at)
     }
 
     /// The next thing to do or to tell.
@@ -254,13 +272,11 @@ impl ArmController {
 
     /// Does everything that is due until `now`.
     pub fn advance(&mut self, now: Duration) {
-        while let Some(deadline) = self.next_deadline().filter(|d| *d <= now) {
-            if let Some(index) = self.reservations.iter().position(|r| r.due == Some(deadline)) {
-                self.close(index, deadline);
-            } else if self.opens == Some(deadline) {
-                self.open(deadline);
-            } else {
-                self.control(deadline);
+        while let Some((deadline, due)) = self.next_due().filter(|(deadline, _)| *deadline <= now) {
+            match due {
+                Due::Close(index) => self.close(index, deadline),
+                Due::Open => self.open(deadline),
+                Due::Control => self.control(deadline),
             }
         }
     }

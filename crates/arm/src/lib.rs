@@ -4,6 +4,17 @@
 //! repeatable answer. World axes: **y up**, x to the right, z from the launcher towards the arm's front;
 //! right-handed, metres, radians, seconds.
 //!
+//! ```
+//! use std::time::Duration;
+//! use rosless_arm::Shooter;
+//!
+//! let mut launcher = Shooter::default();
+//! launcher.aim(&[0.0, -1.0, 0.0, 0.9]).unwrap(); // x, z, heading, elevation
+//! let ball = launcher.fire(4.0, Duration::ZERO).unwrap();
+//! let (highest, _) = ball.at(ball.landing_time() / 2.0);
+//! assert!((0.4..0.6).contains(&highest.y));
+//! ```
+//!
 //! | part | question it answers |
 //! |---|---|
 //! | [`Robot`] | where is the hand, which joint angles put it there, how fast does it move |

@@ -5,11 +5,16 @@ use std::time::Duration;
 use clap::Args;
 
 /// What every command of every program understands.
-#[derive(Args, Debug, Clone, Default)]
-pub struct Shared {
+#[derive(Args, Debug)]
+pub(crate) struct Shared {
     /// Print JSON, failures too: one document, or one per line where there are many
     #[arg(long, global = true)]
-    pub json: bool,
+    pub(crate) json: bool,
+
+    /// Take no parameter (`-p`, `--params-file`) that no node declares; without it that is a warning
+    // Taken out with the ROS arguments, before clap sees it; here for `--help` and completion.
+    #[arg(long = "strict-params", global = true)]
+    _strict_params: bool,
 }
 
 /// As long as anybody waits for anything: a year.

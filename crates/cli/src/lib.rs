@@ -1,22 +1,13 @@
 //! What every command line of this project shares, so that a program is only what it does.
 //!
 //! ```no_run
-//! use rosless_cli::{CommandLine, Result, Session, Shared, out};
+//! use rosless_cli::{Result, Session, out};
 //! use rosless_graph::config::Settings;
 //!
 //! /// Lists the nodes on the graph.
 //! #[derive(Debug, clap::Parser)]
 //! #[command(after_help = rosless_cli::EXIT_CODES)]
-//! struct Nodes {
-//!     #[command(flatten)]
-//!     shared: Shared,
-//! }
-//!
-//! impl CommandLine for Nodes {
-//!     fn shared(&self) -> &Shared {
-//!         &self.shared
-//!     }
-//! }
+//! struct Nodes {}
 //!
 //! fn run(_: Nodes, settings: Settings) -> Result<()> {
 //!     let session = Session::join(&settings, "_nodes", ())?;
@@ -48,7 +39,6 @@ mod program;
 pub mod session;
 pub mod table;
 
-pub use args::Shared;
 pub use failure::{EXIT_CODES, Failure, Result, exit};
-pub use program::{CommandLine, main};
+pub use program::{command, main};
 pub use session::Session;

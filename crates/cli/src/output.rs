@@ -10,7 +10,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use rosless_graph::console::eprint_line;
+use rosless_graph::lines::eprint_line;
 
 /// `println!` that does not panic when the reader has left.
 #[macro_export]

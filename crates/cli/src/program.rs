@@ -2,31 +2,33 @@
 
 use std::{ffi::OsString, process::ExitCode};
 
-use clap::{Parser, error::ErrorKind};
+use clap::{Args as _, CommandFactory, FromArgMatches as _, Parser, error::ErrorKind};
 use rosless_graph::config::{Settings, UsageError};
 
-use crate::{Failure, Result, Shared, completion, exit, output};
+use crate::{Failure, Result, args::Shared, completion, exit, output};
 
-/// A program's command line.
-pub trait CommandLine: Parser {
-    /// The arguments that all programs share.
-    fn shared(&self) -> &Shared;
+/// A program's command line with the arguments that all programs share.
+pub fn command<C: CommandFactory>() -> clap::Command {
+    Shared::augment_args(C::command())
 }
 
 /// Answers the Tab key, reads ROS arguments and environment, parses the rest, runs and reports: the whole `main`.
-pub fn main<C: CommandLine>(run: impl FnOnce(C, Settings) -> Result<()>) -> ExitCode {
-    completion::answer_the_shell(C::command);
+pub fn main<C: Parser>(run: impl FnOnce(C, Settings) -> Result<()>) -> ExitCode {
+    completion::answer_the_shell(command::<C>);
     let arguments: Vec<OsString> = std::env::args_os().collect();
     // Known before it is parsed, because what cannot be parsed is a failure, too.
     output::set_json(arguments.iter().take_while(|word| *word != "--").any(|word| word == "--json"));
     let run = || {
         let (settings, rest) = settings(arguments)?;
-        let parsed = match C::try_parse_from(rest) {
-            Ok(parsed) => parsed,
-            Err(error) => return refuse(&error),
-        };
-        output::set_json(parsed.shared().json);
-        run(parsed, settings)
+        let mut command = command::<C>();
+        let parsed = command.try_get_matches_from_mut(rest).and_then(|matches| {
+            output::set_json(Shared::from_arg_matches(&matches)?.json);
+            C::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+        });
+        match parsed {
+            Ok(parsed) => run(parsed, settings),
+            Err(error) => refuse(&error),
+        }
     };
     match run() {
         Ok(()) if output::failed() => ExitCode::from(exit::FAILED),

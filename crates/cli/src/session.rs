@@ -8,7 +8,7 @@ use std::{
 
 use rosless_graph::{
     CallError, Completeness, Context, ContextOptions, EventLoop, Graph, Node, Publisher, Qos, RawClient,
-    RawPublisher, TypeAndHash, config::Settings,
+    RawPublisher, TypeAndHash, config::Settings, parameters::ParameterClient,
 };
 use rosless_wire::{Message, Service};
 
@@ -201,12 +201,17 @@ impl<S: 'static> Session<S> {
         timeout: Duration,
     ) -> Result<T::Response> {
         let client = self.event_loop.client::<T>(&self.node, service)?;
-        let answer = Rc::new(RefCell::new(None));
-        let slot = answer.clone();
-        client.call(request, timeout, move |_, response| *slot.borrow_mut() = Some(response));
-        let answer = self.answer(&answer);
+        let answer = self.answered(|done| {
+            client.call(request, timeout, done);
+            Ok(())
+        });
         client.close();
         answer
+    }
+
+    /// The parameters of another node; see [`Session::answered`].
+    pub fn parameters(&self, of: &str) -> ParameterClient<S> {
+        self.event_loop.parameters_of(&self.node, of)
     }
 
     /// A client of a service whose types are known only at run time.
@@ -222,16 +227,26 @@ impl<S: 'static> Session<S> {
     /// # Errors
     /// As [`Session::call`].
     pub fn call_raw(&self, client: &RawClient<S>, request: Vec<u8>, timeout: Duration) -> Result<Vec<u8>> {
-        let answer = Rc::new(RefCell::new(None));
-        let slot = answer.clone();
-        client.call(request, timeout, move |_, response| *slot.borrow_mut() = Some(response));
-        self.answer(&answer)
+        self.answered(|done| {
+            client.call(request, timeout, done);
+            Ok(())
+        })
     }
 
-    /// The call itself keeps the time: it always ends with an answer or an error.
-    fn answer<R>(&self, slot: &RefCell<Option<Result<R, CallError>>>) -> Result<R> {
-        self.run_until(FOREVER, || slot.borrow().is_some())?;
-        let answer = slot.borrow_mut().take();
+    /// Waits for the answer to what `ask` asks: it gets the callback to ask with. The call itself keeps the time: it always
+    /// ends with an answer or an error.
+    ///
+    /// # Errors
+    /// As [`Session::call`].
+    pub fn answered<R: 'static>(
+        &self,
+        ask: impl FnOnce(Box<dyn FnOnce(&mut S, Result<R, CallError>)>) -> rosless_graph::Result<()>,
+    ) -> Result<R> {
+        let answer = Rc::new(RefCell::new(None));
+        let slot = answer.clone();
+        ask(Box::new(move |_, response| *slot.borrow_mut() = Some(response)))?;
+        self.run_until(FOREVER, || answer.borrow().is_some())?;
+        let answer = answer.borrow_mut().take();
         Ok(answer.ok_or_else(|| Failure::new("the call did not end"))??)
     }
 }
@@ -244,4 +259,18 @@ pub fn absolute(name: &str) -> String {
 /// Names with a part that begins with `_` are shown only on request.
 pub fn is_hidden(name: &str) -> bool {
     name.split('/').any(|part| part.starts_with('_'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_hidden;
+
+    #[test]
+    fn names_with_an_underscore_in_front_of_a_part_are_hidden() {
+        // The last is one of those on which Lyrical moves buffers.
+        for name in ["/_ros2cli_1", "/add/_service_event", "/image/_buf/0123456789abcdef"] {
+            assert!(is_hidden(name), "{name}");
+        }
+        assert!(!is_hidden("/image_buf/raw_"));
+    }
 }

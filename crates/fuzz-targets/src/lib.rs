@@ -4,9 +4,18 @@
 use std::{
     net::{IpAddr, Ipv4Addr},
     sync::LazyLock,
+    time::Duration,
 };
 
+use rosless_engine::Engine as _;
 use rosless_graph::config::ParameterOverrides;
+use rosless_protocol::{
+    Dialect, Now, Wall,
+    controlled::{self, Controlled},
+    controller::{self, Controller, NoState, Settings, Targets},
+    message::{Announcement, Command, Control, Kind as ControlKind, State},
+    name::SystemId,
+};
 use rosless_schema::{Comments, DynamicMessage, Kind, Registry, TypeDescription, parse};
 use rosless_wire::{
     Message, cdr,
@@ -105,6 +114,81 @@ pub fn parameters(input: &[u8]) {
     if overrides.add_file(&String::from_utf8_lossy(input)).is_ok() {
         overrides.for_node("/a/b");
     }
+}
+
+/// What a controller and a system hear on the control topics, in any order and with any pauses. Each step is a byte that
+/// says what happens, one for the pause before it, and a text after its length; a time-out must not come twice.
+pub fn control(mut input: &[u8]) {
+    let mut now = Now::after(Duration::from_secs(1));
+    let mut controller = Controller::new(Settings::default(), "boss", "/", now);
+    let mut system = Controlled::new(SystemId::resolve("/", "cam").expect("a name"));
+    while let Some(([what, pause, length], rest)) = input.split_first_chunk::<3>() {
+        let (text, rest) = rest.split_at(rest.len().min((*length).into()));
+        input = rest;
+        now.mono += Duration::from_millis(u64::from(*pause) * 20);
+        now.wall = Wall(i64::try_from(now.mono.as_nanos()).unwrap_or(i64::MAX));
+        let text = String::from_utf8_lossy(text).into_owned();
+        let (sender, participant, channel) = (Some(text.clone()), None, Default::default());
+        let message = Control {
+            kind: ControlKind::from((what / 8) as i8),
+            stamp: now.wall,
+            source: text.clone(),
+            session: text.clone(),
+            systems: vec![text.clone()],
+        };
+        match what % 8 {
+            0 => {
+                let announcement = Announcement { source: text.clone(), topics: vec![text], ros_version: 0 };
+                let heard = controller::Input::Announced { channel, sender, participant, announcement };
+                controller.handle(heard, now);
+            }
+            1 => {
+                controller.handle(controller::Input::Control { channel, sender, participant, message }, now);
+            }
+            2 => {
+                controller.handle(controller::Input::Reachable { node: text, reachable: what & 8 != 0 }, now)
+            }
+            3 => controller.handle(controller::Input::Gone { node: text, participant }, now),
+            4 => {
+                if let Ok(system) = SystemId::resolve("/", &text) {
+                    let (from, to) = (State::Inactive, State::from(what / 8));
+                    controller.handle(controller::Input::Transition { system, from, to }, now);
+                }
+            }
+            5 => {
+                let command = if what & 8 == 0 { Command::Start } else { Command::Stop };
+                let targets = if text.is_empty() { Targets::All } else { Targets::Named(vec![text]) };
+                let _ = controller.request(command, "take", targets, now);
+            }
+            6 => system.handle(controlled::Input::Control(Dialect::default(), message), now),
+            _ => system.handle(controlled::Input::State(State::from(what / 8)), now),
+        }
+        while let Some(output) = system.poll_output() {
+            if matches!(output, controlled::Output::Transition(_)) {
+                system.handle(controlled::Input::Finished { succeeded: what & 16 == 0 }, now);
+            }
+        }
+        settle(&mut controller, now);
+    }
+    // Whatever was asked for comes to its end.
+    for _ in 0..100 {
+        let Some(deadline) = controller.next_deadline() else { break };
+        now.mono = deadline.max(now.mono);
+        controller.wake(now);
+        settle(&mut controller, now);
+    }
+}
+
+fn settle(controller: &mut Controller, now: Now) {
+    while let Some(output) = controller.poll_output() {
+        if let controller::Output::QueryState { system, query } = output {
+            controller
+                .handle(controller::Input::State { system, query, result: Err(NoState::NoAnswer) }, now);
+        }
+    }
+    controller.wake(now);
+    while controller.poll_output().is_some() {}
+    assert!(controller.next_deadline().is_none_or(|next| next > now.mono), "woken for nothing");
 }
 
 /// A definition, or a type description as JSON.

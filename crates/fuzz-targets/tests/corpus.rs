@@ -39,3 +39,8 @@ fn parameters() {
 fn types() {
     each("types", rosless_fuzz_targets::types);
 }
+
+#[test]
+fn control() {
+    each("control", rosless_fuzz_targets::control);
+}

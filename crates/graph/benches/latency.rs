@@ -1,4 +1,5 @@
-//! What this layer costs: round trip and service call against bare RustDDS in the same run, and an idle node.
+//! What this layer costs: round trip and service call in the same run as bare RustDDS, which uses its own thread, as raw UDP
+//! and as Cyclone, with as many cores as there are and with one; and an idle node.
 //!
 //! `cargo bench -p rosless-graph`; `cargo bench -p rosless-graph -- --idle` for the idle node only.
 //! The ratios matter; the times are those of the machine.
@@ -6,6 +7,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints for people")]
 
 use std::{
+    net::{Ipv4Addr, UdpSocket},
     process::{Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -32,36 +34,54 @@ fn main() {
     if asked("--idle-node") {
         return idle_node();
     }
+    if asked("--one-core") {
+        return round_trips(", one core");
+    }
     if !asked("--idle") {
-        round_trips();
+        round_trips("");
+        on_one_core();
     }
     measure_idle_nodes(Duration::from_secs(effort(30, 10)));
 }
 
-const COMPARED_WITH_CYCLONE: &str = "topic round trip beside Cyclone's";
+/// The round trips once more, all of both sides on one core: what they cost without waiting for other cores to wake up.
+fn on_one_core() {
+    let own = std::env::current_exe().expect("this program is somewhere");
+    let mut pinned = Command::new("taskset");
+    if !pinned.args(["-c", "0"]).arg(own).arg("--one-core").status().is_ok_and(|status| status.success()) {
+        Figure::not_measured("graph", "round trips, one core", "taskset does not work here").tell();
+    }
+}
 
-fn round_trips() {
-    // In turns, so that a busy machine is busy for both.
-    let (mut bare, mut ours, mut calls) = (vec![], vec![], vec![]);
+fn round_trips(place: &str) {
+    // In turns, so that a busy machine is busy for all.
+    let (mut raw, mut bare, mut ours, mut calls) = (vec![], vec![], vec![], vec![]);
     let turns = effort(3, 1);
     for _ in 0..turns {
+        raw.extend(raw_round_trips());
         bare.extend(bare_round_trips());
         ours.extend(our_round_trips());
         calls.extend(our_calls());
     }
-    let (bare, ours) = (median(bare), median(ours));
-    println!("round trip of {TEXT} characters over loopback, median of {}:", turns * ROUNDS);
+    let slow =
+        [0.99, 0.999].map(|share| format!("p{} {:.0} µs", share * 100.0, micros(quantile(&mut ours, share))));
+    let (raw, bare, ours) = (median(raw), median(bare), median(ours));
+    println!("round trip of {TEXT} characters over loopback{place}, median of {}:", turns * ROUNDS);
+    println!("  raw UDP          {:>7.1} µs", micros(raw));
     println!("  bare RustDDS     {:>7.1} µs", micros(bare));
+    let figure = Figure::new("graph", format!("topic round trip{place}, beside raw UDP"), micros(ours), "µs");
+    figure.against("raw UDP", micros(raw)).note(slow.join(", ")).tell();
     for (what, time) in [("topic, ours", ours), ("service, ours", median(calls))] {
-        let name = format!("{} round trip, median", what.trim_end_matches(", ours"));
+        let name = format!("{} round trip{place}, median", what.trim_end_matches(", ours"));
         let figure = Figure::new("graph", name, micros(time), "µs").against("bare RustDDS", micros(bare));
-        figure.ratio_at_most(1.15).tell();
+        figure.ratio_at_most(1.0).tell();
         println!(
             "  {what:<16} {:>7.1} µs  {:.2} of bare",
             micros(time),
             time.as_secs_f64() / bare.as_secs_f64()
         );
     }
+    let compared_with_cyclone = format!("topic round trip{place}, beside Cyclone's");
     match ddsperf() {
         Some(cyclone) => {
             println!(
@@ -69,13 +89,13 @@ fn round_trips() {
                 micros(cyclone),
                 ours.as_secs_f64() / cyclone.as_secs_f64()
             );
-            let figure = Figure::new("graph", COMPARED_WITH_CYCLONE, micros(ours), "µs");
+            let figure = Figure::new("graph", compared_with_cyclone, micros(ours), "µs");
             figure.against("Cyclone's ddsperf", micros(cyclone)).tell();
         }
         None => {
             let reason = "ddsperf is not there (Debian package cyclonedds-tools)";
             println!("  {reason}");
-            Figure::not_measured("graph", COMPARED_WITH_CYCLONE, reason).tell();
+            Figure::not_measured("graph", compared_with_cyclone, reason).tell();
         }
     }
 }
@@ -111,8 +131,43 @@ fn micros(time: Duration) -> f64 {
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {
+    quantile(&mut times, 0.5)
+}
+
+fn quantile(times: &mut [Duration], share: f64) -> Duration {
     times.sort();
-    times[times.len() / 2]
+    times[(times.len() as f64 * share) as usize]
+}
+
+/// The same bytes with nothing around them: no system that uses UDP and blocking calls can be faster.
+fn raw_round_trips() -> Vec<Duration> {
+    let socket = || {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback is there");
+        socket.set_read_timeout(Some(PATIENCE)).expect("a timeout is set");
+        socket
+    };
+    let (ours, theirs) = (socket(), socket());
+    ours.connect(theirs.local_addr().expect("it is bound")).expect("loopback is there");
+    theirs.connect(ours.local_addr().expect("it is bound")).expect("loopback is there");
+    let all = WARM_UP + ROUNDS + 1;
+    // An RTPS header, a time stamp, a sample and a HEARTBEAT around the text.
+    let datagram = [b'x'; 20 + 12 + 24 + 8 + TEXT + 32];
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut buffer = [0; 2000];
+            for _ in 0..all {
+                let length = theirs.recv(&mut buffer).expect("the other side asks");
+                theirs.send(&buffer[..length]).expect("sent");
+            }
+        });
+        let mut buffer = [0; 2000];
+        let round = |_| {
+            ours.send(&datagram).expect("sent");
+            ours.recv(&mut buffer).expect("the other side answers");
+            Instant::now()
+        };
+        settled(&(0..all).map(round).collect::<Vec<_>>())
+    })
 }
 
 /// The rounds after the warm-up.

@@ -20,22 +20,43 @@ pub struct Counters {
     pub unanswered: u64,
 }
 
-/// At most one complaint per period.
-#[derive(Debug, Default)]
-pub(crate) struct RateLimit {
-    last: Cell<Option<Instant>>,
+/// Lets a burst pass, and then one per interval: what strangers cause must fill neither logs nor disks.
+#[derive(Debug)]
+pub struct Throttle {
+    interval: Duration,
+    burst: u32,
+    /// When it would be done if one passed per interval.
+    busy_until: Cell<Option<Instant>>,
+    left_out: Cell<u64>,
 }
 
-impl RateLimit {
-    const PERIOD: Duration = Duration::from_secs(5);
+impl Default for Throttle {
+    /// One complaint every five seconds.
+    fn default() -> Self {
+        Self::new(Duration::from_secs(5), 1)
+    }
+}
 
-    pub(crate) fn may_speak(&self) -> bool {
-        let now = Instant::now();
-        let may = self.last.get().is_none_or(|last| now.duration_since(last) >= Self::PERIOD);
-        if may {
-            self.last.set(Some(now));
+impl Throttle {
+    /// `burst` at once, then one per `interval`.
+    pub fn new(interval: Duration, burst: u32) -> Self {
+        Self { interval, burst, busy_until: Cell::new(None), left_out: Cell::new(0) }
+    }
+
+    /// Whether one may pass at `now`, with how many were left out since the last one.
+    pub fn admit(&self, now: Instant) -> Option<u64> {
+        let busy_until = self.busy_until.get().map_or(now, |until| until.max(now));
+        if busy_until.duration_since(now) > self.interval * (self.burst - 1) {
+            self.left_out.set(self.left_out.get() + 1);
+            return None;
         }
-        may
+        self.busy_until.set(Some(busy_until + self.interval));
+        Some(self.left_out.take())
+    }
+
+    /// Whether one may pass now.
+    pub fn may_speak(&self) -> bool {
+        self.admit(Instant::now()).is_some()
     }
 }
 
@@ -45,7 +66,20 @@ mod tests {
 
     #[test]
     fn a_flood_is_one_complaint() {
-        let limit = RateLimit::default();
+        let limit = Throttle::default();
         assert_eq!((0..1000).filter(|_| limit.may_speak()).count(), 1);
+    }
+
+    #[test]
+    fn a_burst_passes_and_what_follows_is_cut_and_counted() {
+        let start = Instant::now();
+        let limit = Throttle::new(Duration::from_millis(50), 200);
+        // 20 000 goals a second.
+        let flood = (0..20_000).filter_map(|i| limit.admit(start + Duration::from_micros(50 * i)));
+        let (shown, told) = flood.fold((0, 0), |(shown, told), left_out| (shown + 1, told + left_out));
+        assert!((200..=222).contains(&shown), "{shown}");
+        let later = start + Duration::from_secs(60);
+        assert_eq!(limit.admit(later).map(|left_out| shown + told + left_out), Some(20_000));
+        assert_eq!(limit.admit(later), Some(0));
     }
 }

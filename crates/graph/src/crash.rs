@@ -11,7 +11,7 @@ use std::{
 
 use rustdds::liveness::Fault;
 
-use crate::console::eprint_line;
+use crate::lines::eprint_line;
 
 /// The exit code after a panic (`EX_SOFTWARE`): none that a program of ours ends with otherwise.
 pub const CRASHED: u8 = 70;

@@ -16,6 +16,9 @@ pub(crate) const TOPIC: &str = "ros_discovery_info";
 pub(crate) const TYPE: &str = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_";
 pub(crate) const TYPE_HASH: &str = msg::ParticipantEntitiesInfo::TYPE_HASH;
 
+/// A participant with a thousand nodes and four thousand endpoints needs a quarter of it.
+const LONGEST: usize = 1 << 20;
+
 /// How many bytes a gid has in `ros_discovery_info`.
 pub use rmw::GidForm as GidSize;
 
@@ -90,6 +93,9 @@ pub fn decode(payload: &[u8]) -> Option<ParticipantEntities> {
 }
 
 pub(crate) fn decode_with_size(payload: &[u8]) -> Option<(ParticipantEntities, GidSize)> {
+    if payload.len() > LONGEST {
+        return None;
+    }
     let (info, size) = rmw::decode_participant_info(payload).ok()?;
     let gids = |gids: Vec<msg::Gid>| gids.into_iter().map(|gid| Gid(gid.data)).collect();
     let node = |node: msg::NodeEntitiesInfo| NodeEntities {

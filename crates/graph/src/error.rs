@@ -6,12 +6,19 @@ pub enum Error {
     /// An argument, an environment variable or a name the user gave is wrong: exit with code 2.
     #[error("{0}")]
     Usage(String),
+    /// The program declares a parameter twice, or without name or type.
+    #[error("{0}")]
+    Parameter(String),
     #[error("cannot {what}: {reason}{}", advice(reason))]
     Dds { what: String, reason: String },
     #[error("{what}: {source}{}", advice(&source.to_string()))]
     Io { what: &'static str, source: io::Error },
     #[error("the event loop has ended")]
     LoopEnded,
+    #[error(
+        "the context has an event loop already, and can have only one; register callbacks with that one's handle"
+    )]
+    LoopExists,
     /// A signal or a stop request ended the loop before the awaited condition held.
     #[error("interrupted")]
     Interrupted,

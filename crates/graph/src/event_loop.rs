@@ -13,10 +13,16 @@ use std::{
 
 use mio::{Events, Interest, Poll, Registry, Token, event, unix::SourceFd};
 use rosless_engine::{Engine, Now};
-use rustdds::StatusEvented;
+use rustdds::{
+    StatusEvented,
+    driving::{self, Driver, EntityId},
+};
 
 use crate::{
-    Context, Error, Graph, RawPublisher, Result, context::IncompatibleQos, crash, supervision::Supervisor,
+    Context, Error, Gid, Graph, RawPublisher, Result,
+    context::{DDS_TOKENS, IncompatibleQos},
+    crash,
+    supervision::Supervisor,
 };
 
 /// The monotonic clock engines are driven with: time since the process first asked.
@@ -36,7 +42,9 @@ pub(crate) trait Source<S> {
     fn ready(&self, app: &mut S) -> bool;
     /// Called when the graph changed.
     fn graph_changed(&self, _app: &mut S, _graph: &Graph) {}
-    fn deregister(&self, registry: &Registry) -> io::Result<()>;
+    fn deregister(&self, _registry: &Registry) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 type Callback<S> = Rc<RefCell<dyn FnMut(&mut S)>>;
@@ -61,6 +69,9 @@ pub(crate) struct Core<S> {
     context: Context,
     poll: RefCell<Poll>,
     registry: Registry,
+    driver: Rc<Driver>,
+    /// The sources that are fed by readers of DDS.
+    readers: RefCell<BTreeMap<EntityId, usize>>,
     sources: RefCell<BTreeMap<usize, Rc<dyn Source<S>>>>,
     /// Sources that stopped before they were empty.
     unfinished: RefCell<BTreeSet<usize>>,
@@ -83,7 +94,7 @@ const DISCOVERY_INFO: Token = Token(1);
 const SIGNALS: Token = Token(2);
 const INTERFACES: Token = Token(3);
 const PEERS: Token = Token(4);
-const FIRST_SOURCE: usize = 16;
+const FIRST_SOURCE: usize = DDS_TOKENS + driving::TOKENS;
 /// How long a process lives whose test wants a fault in it.
 const FAULT_DELAY: Duration = Duration::from_secs(1);
 /// Participants answer a newcomer's announcement within this time, unless their host is very busy.
@@ -136,7 +147,7 @@ impl<S: 'static> EventLoop<S> {
     /// # Errors
     /// When descriptors run out, or when the context has an event loop already.
     pub fn new(context: &Context) -> Result<Self> {
-        let poll = Poll::new().map_err(Error::io("cannot create the event loop"))?;
+        let poll = context.0.dds.poll.take().ok_or(Error::LoopExists)?;
         let registry = poll.registry().try_clone().map_err(Error::io("cannot create the event loop"))?;
         let inner = &context.0;
         let register = |source: &mut dyn event::Source, token| {
@@ -146,9 +157,8 @@ impl<S: 'static> EventLoop<S> {
                 .map_err(Error::io("cannot watch DDS"))
         };
         register(inner.dds.dds.status_listener().as_status_source_mio1(), DISCOVERY)?;
-        if let Some(reader) = inner.info_reader.borrow_mut().as_mut() {
-            register(&mut reader.dds, DISCOVERY_INFO)?;
-        }
+        let info_reader = inner.info_reader.borrow();
+        let readers = info_reader.iter().map(|reader| (entity(&reader.gid), DISCOVERY_INFO.0)).collect();
         if let Some(signals) = inner.signals.borrow_mut().as_mut() {
             register(signals, SIGNALS)?;
         }
@@ -162,6 +172,8 @@ impl<S: 'static> EventLoop<S> {
             context: context.clone(),
             poll: RefCell::new(poll),
             registry,
+            driver: inner.dds.driver.clone(),
+            readers: RefCell::new(readers),
             sources: RefCell::default(),
             unfinished: RefCell::default(),
             next_id: Cell::new(FIRST_SOURCE),
@@ -421,7 +433,7 @@ impl<S: 'static, F: AsFd + 'static, C: FnMut(&mut S, &mut F) -> bool> Source<S> 
 }
 
 /// `Registry::register` wants a sized source.
-pub(crate) struct SourceRef<'a>(pub(crate) &'a mut dyn event::Source);
+struct SourceRef<'a>(&'a mut dyn event::Source);
 
 impl event::Source for SourceRef<'_> {
     fn register(&mut self, registry: &Registry, token: Token, interests: Interest) -> io::Result<()> {
@@ -444,18 +456,12 @@ impl<S: 'static> Core<S> {
         id
     }
 
-    /// Adds a source whose readiness is that of `evented`.
-    pub(crate) fn add_source(
-        &self,
-        evented: &mut dyn event::Source,
-        source: impl FnOnce(usize) -> Rc<dyn Source<S>>,
-    ) -> Result<usize> {
+    /// Adds a source that is ready when the reader `gid` has something.
+    pub(crate) fn add_source(&self, gid: &Gid, source: Rc<dyn Source<S>>) -> usize {
         let token = self.new_id();
-        self.registry
-            .register(&mut SourceRef(evented), Token(token), Interest::READABLE)
-            .map_err(Error::io("cannot watch a DDS reader"))?;
-        self.sources.borrow_mut().insert(token, source(token));
-        Ok(token)
+        self.readers.borrow_mut().insert(entity(gid), token);
+        self.sources.borrow_mut().insert(token, source);
+        token
     }
 
     /// Makes whatever runs the loop return with this error.
@@ -466,6 +472,7 @@ impl<S: 'static> Core<S> {
     pub(crate) fn remove_source(&self, token: usize) {
         let removed = self.sources.borrow_mut().remove(&token);
         self.unfinished.borrow_mut().remove(&token);
+        self.readers.borrow_mut().retain(|_, fed| *fed != token);
         if let Some(source) = removed
             && let Err(error) = source.deregister(&self.registry)
         {
@@ -480,6 +487,7 @@ impl<S: 'static> Core<S> {
         done: &mut dyn FnMut(&mut S) -> bool,
     ) -> Result<bool> {
         let mut events = Events::with_capacity(256);
+        let mut readers = Vec::new();
         loop {
             self.settle(app);
             if let Some(error) = self.failure.take() {
@@ -498,13 +506,11 @@ impl<S: 'static> Core<S> {
                 return Ok(false);
             }
             let timeout = self.next_deadline(app, limit).map(|deadline| deadline.saturating_sub(now));
-            match self.poll.borrow_mut().poll(&mut events, timeout) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                result => result.map_err(Error::io("cannot wait for events"))?,
-            }
+            self.wait(&mut events, timeout, &mut readers)?;
             let left_over = std::mem::take(&mut *self.unfinished.borrow_mut());
+            let fed = readers.drain(..).filter_map(|reader| self.readers.borrow().get(&reader).copied());
             let ready: BTreeSet<usize> =
-                events.iter().map(|event| event.token().0).chain(left_over).collect();
+                events.iter().map(|event| event.token().0).chain(fed).chain(left_over).collect();
             for token in ready {
                 self.dispatch(token, app);
             }
@@ -512,6 +518,40 @@ impl<S: 'static> Core<S> {
             self.fire_timers(app);
             self.fire_engines(app);
         }
+    }
+
+    /// Waits for an event, and does the work of DDS before and after. Collects the readers that have something.
+    fn wait(
+        &self,
+        events: &mut Events,
+        timeout: Option<Duration>,
+        readers: &mut Vec<EntityId>,
+    ) -> Result<()> {
+        let due = self.driver.before_wait(readers);
+        let due = due.map(|due| due.saturating_duration_since(Instant::now()));
+        let timeout = if readers.is_empty() {
+            [timeout, due].into_iter().flatten().min()
+        } else {
+            Some(Duration::ZERO)
+        };
+        let polled = self.poll(events, timeout);
+        self.driver.after_wait(events.iter().map(event::Event::token), readers);
+        match polled {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            result => result.map_err(Error::io("cannot wait for events")),
+        }
+    }
+
+    fn poll(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
+        let mut poll = self.poll.borrow_mut();
+        let (start, spin) = (Instant::now(), self.context.0.settings.environment.spin);
+        while start.elapsed() < timeout.map_or(spin, |timeout| timeout.min(spin)) {
+            poll.poll(events, Some(Duration::ZERO))?;
+            if !events.is_empty() {
+                return Ok(());
+            }
+        }
+        poll.poll(events, timeout.map(|timeout| timeout.saturating_sub(start.elapsed())))
     }
 
     /// What must be true before the loop waits: hooks have run and the graph's followers know what changed.
@@ -580,6 +620,7 @@ impl<S: 'static> Core<S> {
                 }
             }
             PEERS => inner.take_peer_addresses(),
+            Token(DDS_TOKENS..FIRST_SOURCE) => {} // the driver has seen to it
             _ => {
                 let source = self.sources.borrow().get(&token).cloned();
                 if source.is_some_and(|source| source.ready(app))
@@ -636,6 +677,10 @@ impl<S: 'static> Core<S> {
             }
         }
     }
+}
+
+fn entity(gid: &Gid) -> EntityId {
+    gid.guid().entity_id
 }
 
 /// Callbacks may register more callbacks, so the list must not stay borrowed while they run.

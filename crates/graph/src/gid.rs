@@ -89,6 +89,14 @@ impl fmt::Debug for GidPrefix {
     }
 }
 
+/// A gid for tests: its participant and its entity are one number each.
+#[cfg(test)]
+pub(crate) fn example(participant: u8, entity: u8) -> Gid {
+    let mut bytes = [participant; 16];
+    bytes[15] = entity;
+    Gid(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

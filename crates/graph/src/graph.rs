@@ -106,6 +106,10 @@ impl UserData {
     }
 }
 
+/// What one participant may say of its nodes, and all of them together, in bytes of memory: anybody can say anything.
+const MAX_ENTITIES: usize = 1 << 20;
+const MAX_ENTITIES_OF_ALL: usize = 16 << 20;
+
 /// A node's full name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeName {
@@ -128,9 +132,13 @@ pub struct Graph {
     complete: BTreeSet<GidPrefix>,
     /// What the participants said of themselves.
     nodes: BTreeMap<GidPrefix, Vec<NodeEntities>>,
+    /// How much memory that takes.
+    entities_size: usize,
     endpoints: BTreeMap<Gid, Endpoint>,
     /// Local endpoint to the endpoints it exchanges samples with.
     matches: BTreeMap<Gid, BTreeSet<Gid>>,
+    /// Matched writers that had no history to give.
+    empty: BTreeSet<Gid>,
     generation: u64,
 }
 
@@ -245,6 +253,11 @@ impl Graph {
         self.matches.get(local).is_some_and(|remotes| remotes.contains(remote))
     }
 
+    /// Whether a matched writer has said that it had written nothing that late joiners get.
+    pub fn is_empty_writer(&self, remote: &Gid) -> bool {
+        self.empty.contains(remote)
+    }
+
     /// Participants that discovery has found and that have not told all they have: their endpoints are outstanding, or
     /// what they say of their nodes. Those that are not of ROS have no nodes to tell of.
     pub fn outstanding(&self) -> impl Iterator<Item = GidPrefix> {
@@ -298,6 +311,14 @@ impl Graph {
         if from.prefix() != prefix || self.nodes.get(&prefix) == Some(&entities.nodes) {
             return;
         }
+        let size = |nodes: &[NodeEntities]| nodes.iter().map(NodeEntities::size).sum::<usize>();
+        let before = self.nodes.get(&prefix).map_or(0, |nodes| size(nodes));
+        let now = size(&entities.nodes);
+        if now > MAX_ENTITIES || self.entities_size - before + now > MAX_ENTITIES_OF_ALL {
+            log::warn!("participant {from} has more nodes than there is room for: they stay unknown");
+            return;
+        }
+        self.entities_size = self.entities_size - before + now;
         self.nodes.insert(prefix, entities.nodes);
         self.generation += 1;
     }
@@ -309,7 +330,15 @@ impl Graph {
         }
     }
 
+    /// A matched writer has no history.
+    pub fn add_empty_writer(&mut self, remote: Gid) {
+        if self.empty.insert(remote) {
+            self.generation += 1;
+        }
+    }
+
     pub fn remove_endpoint(&mut self, gid: &Gid) {
+        self.empty.remove(gid);
         let known = self.endpoints.remove(gid).is_some();
         let was_local = self.matches.remove(gid).is_some();
         let unmatched =
@@ -322,7 +351,10 @@ impl Graph {
     /// A participant left: its nodes and endpoints go with it.
     pub fn remove_participant(&mut self, prefix: GidPrefix) {
         self.complete.remove(&prefix);
-        let mut changed = self.participants.remove(&prefix) | self.nodes.remove(&prefix).is_some();
+        self.empty.retain(|gid| gid.prefix() != prefix);
+        let nodes = self.nodes.remove(&prefix);
+        self.entities_size -= nodes.iter().flatten().map(NodeEntities::size).sum::<usize>();
+        let mut changed = self.participants.remove(&prefix) | nodes.is_some();
         let mut stays = |gid: &Gid| {
             let stays = gid.prefix() != prefix;
             changed |= !stays;
@@ -367,6 +399,11 @@ impl Graph {
 }
 
 impl NodeEntities {
+    fn size(&self) -> usize {
+        let gids = self.readers.len() + self.writers.len();
+        size_of::<Self>() + self.namespace.len() + self.name.len() + gids * size_of::<Gid>()
+    }
+
     pub fn full_name(&self) -> NodeName {
         NodeName { namespace: self.namespace.clone(), name: self.name.clone() }
     }
@@ -377,12 +414,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    fn gid(participant: u8, entity: u8) -> Gid {
-        let mut bytes = [participant; 16];
-        bytes[15] = entity;
-        Gid(bytes)
-    }
+    use crate::gid::example as gid;
 
     fn endpoint(gid: Gid, kind: EndpointKind, topic: &str, dds_type: &str) -> Endpoint {
         Endpoint {
@@ -403,6 +435,30 @@ mod tests {
             readers: readers.to_vec(),
             writers: writers.to_vec(),
         }
+    }
+
+    #[test]
+    fn who_claims_to_have_endless_nodes_is_not_believed() {
+        let mut graph = Graph::default();
+        let claim = |participant: u8, nodes: usize| ParticipantEntities {
+            participant: gid(participant, 0xc1),
+            nodes: (0..nodes).map(|number| node(&number.to_string(), &[], &[])).collect(),
+        };
+        graph.set_entities(&gid(1, 1), claim(1, 100_000));
+        assert_eq!(graph.nodes(), []);
+        // Each of them within its own limit.
+        (1..=100).for_each(|participant| graph.set_entities(&gid(participant, 1), claim(participant, 5000)));
+        let many = graph.nodes().len();
+        assert!((50_000..200_000).contains(&many), "{many}");
+        // Whoever goes makes room, and who says less does.
+        graph.set_entities(&gid(101, 1), claim(101, 5000));
+        assert_eq!(graph.nodes().len(), many);
+        graph.remove_participant(gid(1, 1).prefix());
+        graph.set_entities(&gid(2, 1), claim(2, 1));
+        graph.set_entities(&gid(101, 1), claim(101, 5000));
+        assert_eq!(graph.nodes().len(), many - 5000 + 1);
+        (1..=101).for_each(|participant| graph.remove_participant(gid(participant, 1).prefix()));
+        assert_eq!(graph.entities_size, 0);
     }
 
     fn busy_graph() -> Graph {

@@ -88,6 +88,7 @@ mod gid;
 pub mod graph;
 mod introspection;
 pub mod lifecycle;
+pub mod lines;
 mod logging;
 pub mod names;
 mod network;
@@ -103,7 +104,7 @@ mod subscription;
 pub mod supervision;
 
 pub use context::{Completeness, Context, ContextOptions, IncompatibleQos};
-pub use counters::Counters;
+pub use counters::{Counters, Throttle};
 pub use crash::CRASHED;
 pub use error::{Error, Result};
 pub use event_loop::{EventLoop, Handle, Timer, monotonic, now};

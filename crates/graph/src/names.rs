@@ -3,31 +3,9 @@
 //! A node's own name is remapped first, then its namespace, then every topic and service name: expand, apply the
 //! first rule whose expanded left side equals it, validate the result.
 
-use std::fmt;
+pub use rosless_wire::names::{NameError, check_full_name, check_namespace, check_node_name};
 
 use crate::config::{RemapKind, RemapRule};
-
-/// Longest node name, and longest full topic or service name, that fits into a DDS name with its ROS prefix.
-const MAX_NODE_NAME: usize = 255;
-const MAX_FULL_NAME: usize = 247;
-const MAX_NAMESPACE: usize = 245;
-
-/// A name that ROS does not allow, with the place where it goes wrong.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub struct NameError {
-    what: &'static str,
-    name: String,
-    reason: &'static str,
-    index: usize,
-}
-
-impl fmt::Display for NameError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Shortened, because a name may be wrong by being endless.
-        let shown: String = self.name.chars().take(80).collect();
-        write!(f, "invalid {} '{shown}': {} (at character {})", self.what, self.reason, self.index)
-    }
-}
 
 /// What kind of endpoint a name is for; remapping rules may be limited to one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,65 +18,6 @@ fn is_name_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-fn check(what: &'static str, name: &str, problem: Option<(&'static str, usize)>) -> Result<(), NameError> {
-    match problem {
-        None => Ok(()),
-        Some((reason, index)) => Err(NameError { what, name: name.to_owned(), reason, index }),
-    }
-}
-
-/// Checks a node's base name, without namespace.
-pub fn validate_node_name(name: &str) -> Result<(), NameError> {
-    let problem = if name.is_empty() {
-        Some(("must not be empty", 0))
-    } else if let Some(index) = name.find(|c| !is_name_char(c)) {
-        Some(("must not contain characters other than alphanumerics and '_'", index))
-    } else if name.starts_with(|c: char| c.is_ascii_digit()) {
-        Some(("must not start with a number", 0))
-    } else if name.len() > MAX_NODE_NAME {
-        Some(("must not be longer than 255 characters", MAX_NODE_NAME))
-    } else {
-        None
-    };
-    check("node name", name, problem)
-}
-
-/// Checks an absolute namespace: `/` or `/a/b`.
-pub fn validate_namespace(namespace: &str) -> Result<(), NameError> {
-    if namespace == "/" {
-        return Ok(());
-    }
-    let too_long = (namespace.len() > MAX_NAMESPACE)
-        .then_some(("must not be longer than 245 characters", MAX_NAMESPACE));
-    check("namespace", namespace, full_name_problem(namespace).or(too_long))
-}
-
-/// Checks an absolute topic or service name as it appears on the graph.
-pub fn validate_full_name(name: &str) -> Result<(), NameError> {
-    let too_long =
-        (name.len() > MAX_FULL_NAME).then_some(("must not be longer than 247 characters", MAX_FULL_NAME));
-    check("topic or service name", name, full_name_problem(name).or(too_long))
-}
-
-fn full_name_problem(name: &str) -> Option<(&'static str, usize)> {
-    if name.is_empty() {
-        return Some(("must not be empty", 0));
-    }
-    if !name.starts_with('/') {
-        return Some(("must be absolute, it must lead with a '/'", 0));
-    }
-    if name.ends_with('/') {
-        return Some(("must not end with a '/'", name.len() - 1));
-    }
-    if let Some(index) = name.find(|c| !is_name_char(c) && c != '/') {
-        return Some(("must not contain characters other than alphanumerics, '_' and '/'", index));
-    }
-    if let Some(index) = name.find("//") {
-        return Some(("must not contain two '/' in a row", index));
-    }
-    token_starting_with_digit(name)
-}
-
 fn token_starting_with_digit(name: &str) -> Option<(&'static str, usize)> {
     let bytes = name.as_bytes();
     let index = (0..bytes.len()).find(|&i| bytes[i].is_ascii_digit() && (i == 0 || bytes[i - 1] == b'/'))?;
@@ -108,7 +27,12 @@ fn token_starting_with_digit(name: &str) -> Option<(&'static str, usize)> {
 /// Checks a name as written in source, in a rule or on a command line: it may be relative, private (`~`) and
 /// contain `{node}`, `{ns}` or `{namespace}`.
 pub fn validate_name(name: &str) -> Result<(), NameError> {
-    check("topic or service name", name, written_name_problem(name))
+    match written_name_problem(name) {
+        None => Ok(()),
+        Some((problem, at)) => {
+            Err(NameError { what: "topic or service name", name: name.to_owned(), at, problem })
+        }
+    }
 }
 
 fn written_name_problem(name: &str) -> Option<(&'static str, usize)> {
@@ -174,7 +98,7 @@ pub fn expand(name: &str, node: &str, namespace: &str) -> Result<String, NameErr
     if !full.starts_with('/') {
         full = format!("{prefix}/{full}");
     }
-    validate_full_name(&full)?;
+    check_full_name(&full)?;
     Ok(full)
 }
 
@@ -189,7 +113,7 @@ pub struct NodeIdentity {
 impl NodeIdentity {
     /// `namespace` may be empty (root) or lack its leading `/`.
     pub fn new(name: &str, namespace: &str, rules: &[RemapRule]) -> Result<Self, NameError> {
-        validate_node_name(name)?;
+        check_node_name(name)?;
         let applies = |rule: &RemapRule, kind, node: &str| rule.kind == kind && rule.applies_to(node);
         let name = rules
             .iter()
@@ -201,8 +125,8 @@ impl NodeIdentity {
             .map_or(namespace, |rule| rule.replacement.as_str());
         let namespace =
             if namespace.starts_with('/') { namespace.to_owned() } else { format!("/{namespace}") };
-        validate_node_name(name)?;
-        validate_namespace(&namespace)?;
+        check_node_name(name)?;
+        check_namespace(&namespace)?;
         let rules = rules
             .iter()
             .filter(|r| !matches!(r.kind, RemapKind::NodeName | RemapKind::Namespace) && r.applies_to(name))
@@ -290,12 +214,12 @@ mod tests {
         ] {
             let error = expand(name, "n", "/").unwrap_err();
             assert!(error.to_string().contains(reason), "{name}: {error}");
-            assert_eq!(error.index, index, "{name}");
+            assert_eq!(error.at, index, "{name}");
         }
-        assert!(validate_node_name("a/b").unwrap_err().to_string().starts_with("invalid node name 'a/b'"));
-        assert!(validate_node_name("2fast").is_err());
-        assert!(validate_namespace("/a/2b").is_err());
-        assert!(validate_namespace("a").unwrap_err().to_string().contains("lead with a '/'"));
+        assert!(check_node_name("a/b").unwrap_err().to_string().starts_with("node name 'a/b' is not valid"));
+        assert!(check_node_name("2fast").is_err());
+        assert!(check_namespace("/a/2b").is_err());
+        assert!(check_namespace("a").unwrap_err().to_string().contains("start with '/'"));
         assert!(expand(&"x".repeat(247), "n", "/").is_err());
         assert!(expand(&"x".repeat(246), "n", "/").is_ok());
     }
@@ -339,14 +263,14 @@ mod tests {
         fn what_expands_is_a_valid_full_name(name in "[~/{}a-z0-9_]{0,12}", ns in "(/[a-z]{1,3}){0,3}") {
             let ns = if ns.is_empty() { "/" } else { &ns };
             if let Ok(full) = expand(&name, "node", ns) {
-                prop_assert!(validate_full_name(&full).is_ok());
+                prop_assert!(check_full_name(&full).is_ok());
                 prop_assert_eq!(expand(&full, "other", "/other").unwrap(), full);
             }
         }
 
         #[test]
         fn any_text_is_judged_without_panic(name in "\\PC*") {
-            let _ = (validate_name(&name).is_ok(), validate_node_name(&name).is_ok());
+            let _ = (validate_name(&name).is_ok(), check_node_name(&name).is_ok());
             if let Ok(full) = expand(&name, "node", "/") {
                 prop_assert!(full.is_ascii());
             }

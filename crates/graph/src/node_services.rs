@@ -2,6 +2,7 @@
 
 use std::{
     cell::OnceCell,
+    collections::BTreeMap,
     rc::{Rc, Weak},
 };
 
@@ -16,7 +17,8 @@ use rosless_wire::{
 };
 
 use crate::{
-    Handle, Node, Qos, Result, Subscription, node::NodeInner, parameters::START_TYPE_DESCRIPTION_SERVICE,
+    Context, Error, Handle, Node, Qos, Result, Subscription, introspection, node::NodeInner,
+    parameters::START_TYPE_DESCRIPTION_SERVICE,
 };
 
 /// A node and its subscription to `/clock`, while it has one.
@@ -36,7 +38,8 @@ impl<S: 'static> Handle<S> {
             else {
                 return;
             };
-            for inner in context.0.new_nodes.take() {
+            let new_nodes = context.0.new_nodes.take();
+            for inner in &new_nodes {
                 let Some(node) = inner.upgrade().map(Node::from_inner) else { continue };
                 if context.0.node_services
                     && let Err(error) = handle.serve_node(&node)
@@ -45,7 +48,12 @@ impl<S: 'static> Handle<S> {
                     // Half a node would be taken for a whole one.
                     core.fail(error);
                 }
-                tended.push(Tended { node: inner, clock: None });
+                tended.push(Tended { node: inner.clone(), clock: None });
+            }
+            if let Some(error) = check_parameters(&context, &new_nodes)
+                && let Ok(core) = handle.core()
+            {
+                core.fail(error);
             }
             tended.retain_mut(|tended| handle.tend(tended));
         });
@@ -93,6 +101,32 @@ impl<S: 'static> Handle<S> {
         node.inner().services.closers.replace(closers);
         Ok(())
     }
+}
+
+/// Parameters that were given from outside and that none of the nodes declares: a slip that would go unnoticed. They are
+/// warned about, or are an error where that was asked for.
+fn check_parameters(context: &Context, nodes: &[Weak<NodeInner>]) -> Option<Error> {
+    let nodes: Vec<_> = nodes.iter().filter_map(Weak::upgrade).map(Node::from_inner).collect();
+    let mut unused: BTreeMap<String, Vec<(&Node, Option<String>)>> = BTreeMap::new();
+    let declared = |name: &str| nodes.iter().any(|node| node.parameter_value(name).is_ok());
+    for node in &nodes {
+        for (name, nearest) in node.parameters().unused() {
+            if name != introspection::PARAMETER && !declared(&name) {
+                unused.entry(name).or_default().push((node, nearest));
+            }
+        }
+    }
+    let mut complaints = unused.iter().map(|(name, places)| {
+        let names: Vec<_> = places.iter().map(|(node, _)| node.full_name()).collect();
+        let meant = places.iter().find_map(|(_, nearest)| nearest.as_ref());
+        let meant = meant.map_or_else(String::new, |nearest| format!("; did you mean '{nearest}'?"));
+        format!("parameter '{name}' was given, but {} does not declare it{meant}", names.join(" or "))
+    });
+    if context.settings().arguments.strict_parameters {
+        return complaints.next().map(|first| Error::Usage(format!("{first} (--strict-params)")));
+    }
+    complaints.for_each(|complaint| log::warn!("{complaint}"));
+    None
 }
 
 /// Answers `get_type_description`.

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 use crate::{Gid, GidPrefix, monotonic};
 
 /// How long an asker may take until it listens: creating the subscription and discovering it.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Whoever asks and never listens must not fill the memory.
 const MAX_ANSWERS: usize = 256;
 const MAX_ANSWERS_PER_ASKER: usize = 32;
@@ -62,12 +62,7 @@ mod tests {
     use std::{cell::RefCell, rc::Rc};
 
     use super::*;
-
-    fn gid(participant: u8, entity: u8) -> Gid {
-        let mut bytes = [participant; 16];
-        bytes[15] = entity;
-        Gid(bytes)
-    }
+    use crate::gid::example as gid;
 
     #[test]
     fn answers_wait_for_the_asker_and_only_for_it() {

@@ -6,7 +6,7 @@ use rosless_wire::{Message, cdr};
 
 use crate::{
     Gid, GidPrefix, Node, Qos, Result,
-    counters::RateLimit,
+    counters::Throttle,
     qos::Durability,
     raw::{Addressing, RawWriter, TopicSpec},
 };
@@ -88,14 +88,14 @@ struct Inner {
     writer: RawWriter,
     node: Node,
     topic: String,
-    complaint: RateLimit,
+    complaint: Throttle,
 }
 
 impl RawPublisher {
     pub(crate) fn new(node: &Node, spec: TopicSpec) -> Result<Self> {
         let topic = spec.ros_name();
         let writer = RawWriter::new(node, spec)?;
-        Ok(Self(Rc::new(Inner { writer, node: node.clone(), topic, complaint: RateLimit::default() })))
+        Ok(Self(Rc::new(Inner { writer, node: node.clone(), topic, complaint: Throttle::default() })))
     }
 
     /// See [`Publisher::publish`]. The payload is padded to four bytes, because Cyclone refuses fragments that are not.
@@ -109,23 +109,29 @@ impl RawPublisher {
         accepted
     }
 
-    /// Publishes to everybody at once, and once more to the participant that asked if it is not listening yet: real
-    /// clients ask first and make the subscription for the answer afterwards. It has two seconds for that. A latched
-    /// topic serves latecomers by itself.
+    /// Publishes an answer. The participant that asked may not be listening yet, because real clients ask first and make
+    /// the subscription for the answer afterwards: it gets the answer when it does, within five seconds, and once, also
+    /// when its subscription is being discovered at this moment. A latched topic serves latecomers by itself.
     pub fn publish_for(&self, asker: GidPrefix, mut payload: Vec<u8>) -> bool {
-        payload.resize(payload.len().max(4).next_multiple_of(4), 0);
         let Inner { writer, node, .. } = &*self.0;
         let context = node.context();
-        let listens = context.graph().matched(&writer.gid).any(|reader| reader.prefix() == asker);
-        if !listens && writer.spec.qos.durability == Durability::Volatile {
-            let owed = Rc::downgrade(&self.0);
-            context.0.owed.borrow_mut().add(writer.gid, asker, payload.clone(), move |reader, payload| {
-                if let Some(inner) = owed.upgrade() {
-                    inner.writer.write(payload, Addressing { only: Some(reader), related: None });
-                }
-            });
+        let listeners: Vec<Gid> = context.graph().matched(&writer.gid).copied().collect();
+        let listens = listeners.iter().any(|reader| reader.prefix() == asker);
+        if listens || writer.spec.qos.durability != Durability::Volatile {
+            return self.publish(payload);
         }
-        self.publish(payload)
+        payload.resize(payload.len().max(4).next_multiple_of(4), 0);
+        // To everybody at once would reach a subscription of the asker's that is known but not matched, too.
+        for listener in listeners {
+            writer.write(payload.clone(), Addressing { only: Some(listener), related: None });
+        }
+        let owed = Rc::downgrade(&self.0);
+        context.0.owed.borrow_mut().add(writer.gid, asker, payload, move |reader, payload| {
+            if let Some(inner) = owed.upgrade() {
+                inner.writer.write(payload, Addressing { only: Some(reader), related: None });
+            }
+        });
+        true
     }
 
     pub fn matched(&self) -> usize {

@@ -3,6 +3,7 @@
 use std::{
     cell::Cell,
     convert::Infallible,
+    rc::Rc,
     time::{Duration, SystemTime},
 };
 
@@ -11,6 +12,7 @@ use rustdds::{
     RTPSEntity, RepresentationIdentifier, SampleIdentity, SequenceNumber, Timestamp, TopicKind,
     WriteOptionsBuilder,
     bytes::Bytes,
+    driving::Driver,
     no_key::{DataWriter, DeserializerAdapter, SerializerAdapter, SimpleDataReader},
 };
 
@@ -201,11 +203,6 @@ impl RawReader {
         Ok(Self { gid: dds.guid().into(), dds, listing: None, spec })
     }
 
-    /// Re-arms the readiness notification; call it before taking.
-    pub(crate) fn drain_notifications(&self) {
-        self.dds.drain_read_notifications();
-    }
-
     /// Takes what a writer that was lost and has come back keeps for late joiners once more.
     pub(crate) fn take_again(&self, writer: &Gid) {
         let samples = match self.spec.qos.history {
@@ -253,6 +250,7 @@ pub(crate) struct RawWriter {
     pub(crate) gid: Gid,
     pub(crate) spec: TopicSpec,
     dropped: Cell<u64>,
+    driver: Rc<Driver>,
 }
 
 impl std::fmt::Debug for RawWriter {
@@ -280,7 +278,8 @@ impl RawWriter {
             .publisher
             .create_datawriter_no_key::<Bytes, RawAdapter>(&topic, Some(policies))
             .map_err(Error::dds(what))?;
-        Ok(Self { gid: dds.guid().into(), dds, listing: None, spec, dropped: Cell::new(0) })
+        let driver = participant.driver.clone();
+        Ok(Self { gid: dds.guid().into(), dds, listing: None, spec, dropped: Cell::new(0), driver })
     }
 
     /// Samples that found no room.
@@ -302,7 +301,10 @@ impl RawWriter {
             options = options.to_single_reader(reader.guid());
         }
         match self.dds.try_write_with_options(body, options.build()) {
-            Ok(identity) => Some(identity.sequence_number.into()),
+            Ok(identity) => {
+                self.driver.send(identity.writer_guid.entity_id);
+                Some(identity.sequence_number.into())
+            }
             Err(_) => {
                 self.dropped.set(self.dropped.get() + 1);
                 None
@@ -312,6 +314,7 @@ impl RawWriter {
 
     /// Blocks until every reliable reader has everything; for commands that publish and leave.
     pub(crate) fn wait_acknowledged(&self, timeout: Duration) -> bool {
+        self.driver.hand_over();
         self.dds.wait_for_acknowledgments(timeout).unwrap_or(false)
     }
 }

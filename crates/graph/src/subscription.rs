@@ -3,18 +3,16 @@
 use std::{
     cell::{Cell, RefCell},
     collections::{BTreeSet, HashMap, VecDeque},
-    io,
     rc::Rc,
     time::{Duration, Instant},
 };
 
-use mio::Registry;
 use rosless_wire::{Message, cdr};
 
 use crate::{
     Counters, Gid, Graph, Node, Qos, Result, SampleInfo,
-    counters::RateLimit,
-    event_loop::{Handle, Source, SourceRef},
+    counters::Throttle,
+    event_loop::{Handle, Source},
     qos::{Durability, History},
     raw::{RawReader, RawSample, TopicSpec},
 };
@@ -45,9 +43,8 @@ pub(crate) struct Inbox {
     node: Node,
     dds_type: String,
     counters: Cell<Counters>,
-    complaint: RateLimit,
-    /// Last sequence number of each writer whose type was checked.
-    writers: RefCell<HashMap<Gid, i64>>,
+    complaint: Throttle,
+    writers: RefCell<Writers>,
     /// Replies and requests go to one of many, so their gaps mean nothing.
     count_gaps: bool,
     /// Of a subscription for late joiners: its publishers, and those that it had before.
@@ -71,7 +68,7 @@ impl Inbox {
             node: node.clone(),
             dds_type,
             counters: Cell::default(),
-            complaint: RateLimit::default(),
+            complaint: Throttle::default(),
             writers: RefCell::default(),
             count_gaps,
             publishers: RefCell::default(),
@@ -127,7 +124,6 @@ impl Inbox {
 
     /// Takes samples and hands the good ones on; `true` when there may be more.
     pub(crate) fn take(&self, mut deliver: impl FnMut(RawSample)) -> bool {
-        self.reader.borrow().drain_notifications();
         let mut looked: Option<Instant> = None;
         for _ in 0..BATCH {
             let is_late = looked.is_none_or(|looked| looked.elapsed() > SLOW) && self.depth.is_some();
@@ -167,48 +163,67 @@ impl Inbox {
 
     /// Counts gaps, and refuses writers that announced another type.
     fn is_expected(&self, info: &SampleInfo) -> bool {
-        let mut writers = self.writers.borrow_mut();
-        if let Some(last) = writers.get_mut(&info.publisher) {
-            let gap = info.sequence_number.saturating_sub(*last).saturating_sub(1);
-            *last = info.sequence_number;
-            if self.count_gaps && gap > 0 {
-                self.count(|counters| counters.lost += gap as u64);
+        let context = self.node.context();
+        let announced = || Some(context.graph().endpoint(&info.publisher)?.dds_type.clone());
+        match self.writers.borrow_mut().judge(info, &self.dds_type, announced) {
+            Ok(gap) => {
+                if self.count_gaps && gap > 0 {
+                    self.count(|counters| counters.lost += gap);
+                }
+                true
             }
-            return true;
-        }
-        let graph = self.node.context().graph();
-        let announced = graph.endpoint(&info.publisher).map(|endpoint| &endpoint.dds_type);
-        if announced.is_some_and(|announced| *announced != self.dds_type) {
-            self.count(|counters| counters.wrong_type += 1);
-            if self.complaint.may_speak() {
-                log::warn!(
-                    target: self.node.logger(),
-                    "{}: ignored {}, which publishes {} instead of {}",
-                    self.name,
-                    info.publisher,
-                    announced.map_or("", String::as_str),
-                    self.dds_type,
-                );
+            Err(announced) => {
+                self.count(|counters| counters.wrong_type += 1);
+                if self.complaint.may_speak() {
+                    log::warn!(
+                        target: self.node.logger(),
+                        "{}: ignored {}, which publishes {announced} instead of {}",
+                        self.name,
+                        info.publisher,
+                        self.dds_type,
+                    );
+                }
+                false
             }
-            return false;
         }
-        if writers.len() >= MAX_KNOWN_WRITERS {
-            writers.clear();
-        }
-        writers.insert(info.publisher, info.sequence_number);
-        true
     }
 
     pub(crate) fn delivered(&self) {
         self.count(|counters| counters.received += 1);
     }
-
-    pub(crate) fn deregister(&self, registry: &Registry) -> io::Result<()> {
-        registry.deregister(&mut SourceRef(&mut self.reader.borrow_mut().dds))
-    }
 }
 
 const MAX_KNOWN_WRITERS: usize = 1000;
+
+/// What is known of those whose samples came: the last sequence number, and whether the type they announced was checked.
+#[derive(Debug, Default)]
+struct Writers(HashMap<Gid, (i64, bool)>);
+
+impl Writers {
+    /// How many samples are missing before this one, or the wrong type that its writer announced. A sample may come before
+    /// its writer's announcement: it counts, and the writer is looked at again with the next one.
+    fn judge(
+        &mut self,
+        info: &SampleInfo,
+        expected: &str,
+        announced: impl FnOnce() -> Option<String>,
+    ) -> Result<u64, String> {
+        let (last, checked) = self.0.get(&info.publisher).copied().unzip();
+        let mut checked = checked.unwrap_or(false);
+        if !checked && let Some(announced) = announced() {
+            if announced != expected {
+                return Err(announced);
+            }
+            checked = true;
+        }
+        if last.is_none() && self.0.len() >= MAX_KNOWN_WRITERS {
+            self.0.clear();
+        }
+        self.0.insert(info.publisher, (info.sequence_number, checked));
+        let gap = last.map_or(0, |last| info.sequence_number.saturating_sub(last).saturating_sub(1));
+        Ok(u64::try_from(gap).unwrap_or(0))
+    }
+}
 
 /// A subscription on an event loop. Dropping this handle changes nothing; [`close`](Self::close) ends the subscription.
 pub struct Subscription<S> {
@@ -265,10 +280,6 @@ impl<S, F: FnMut(&mut S, RawSample, &Inbox)> Source<S> for TopicSource<F> {
             while self.ready(app) {}
         }
     }
-
-    fn deregister(&self, registry: &Registry) -> io::Result<()> {
-        self.inbox.deregister(registry)
-    }
 }
 
 impl<S: 'static> Handle<S> {
@@ -318,7 +329,33 @@ impl<S: 'static> Handle<S> {
     ) -> Result<Subscription<S>> {
         let inbox = Rc::new(Inbox::new(node, spec, true)?);
         let source = Rc::new(TopicSource { inbox: inbox.clone(), callback: RefCell::new(callback) });
-        let token = self.core()?.add_source(&mut inbox.reader.borrow_mut().dds, |_| source)?;
+        let token = self.core()?.add_source(&inbox.gid, source);
         Ok(Subscription { inbox, handle: self.clone(), token })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[test]
+    fn a_writer_that_announces_itself_late_is_checked_then() {
+        let mut writers = Writers::default();
+        let mut judge = |sequence_number, announced: Option<&str>| {
+            let info = SampleInfo {
+                source_stamp: None,
+                reception_stamp: SystemTime::UNIX_EPOCH,
+                publisher: Gid([1; 16]),
+                sequence_number,
+            };
+            writers.judge(&info, "right", || announced.map(str::to_owned))
+        };
+        assert_eq!(judge(1, None), Ok(0));
+        assert_eq!(judge(4, None), Ok(2));
+        assert_eq!(judge(5, Some("wrong")), Err("wrong".to_owned()));
+        assert_eq!(judge(6, Some("right")), Ok(1));
+        assert_eq!(judge(7, Some("nobody looks any more")), Ok(0));
     }
 }

@@ -3,6 +3,15 @@
 //! Nothing here does I/O or reads a clock. A driver feeds [`Engine::handle`] with inputs and the time, drains
 //! [`Engine::poll_output`], and calls again no later than [`Engine::next_deadline`].
 //!
+//! ```
+//! use std::time::Duration;
+//! use rosless_mechanism::{Engine, Input, Output, Params, Profile};
+//!
+//! let mut engine = Engine::new(Params::defaults(Profile::Document));
+//! engine.handle(Input::Lantern(true), Duration::ZERO);
+//! assert_eq!(engine.poll_output(), Some(Output::Lantern(true)));
+//! ```
+//!
 //! | module | holds |
 //! |---|---|
 //! | [`pedestal`], [`doll`] | step tables, conditions and interlocks of the two mechanisms |

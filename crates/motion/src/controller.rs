@@ -485,11 +485,7 @@ impl<H: Hardware> QueueController<H> {
             self.recover(now);
         }
         self.refresh(now);
-        let abandoned = self
-            .open
-            .as_ref()
-            .is_some_and(|open| now.saturating_sub(open.last_addition) >= self.config.sequence_timeout);
-        if abandoned {
+        if self.next_deadline().is_some_and(|deadline| deadline <= now) {
             self.drop_open_sequence(
                 "its sequence was not closed in time: MOTION_SEQUENCE_END (101) did not come",
             );

@@ -2,21 +2,8 @@
 
 use std::fmt;
 
-/// Longer names are not ROS names, whoever sends them.
-const MAX_LEN: usize = 255;
-
-/// Why a text is no system name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NameError {
-    #[error("the name is empty: name a system, or ask for all of them")]
-    Empty,
-    #[error("the name has {0} bytes: a ROS name has at most {MAX_LEN}")]
-    TooLong(usize),
-    #[error(
-        "the name {0:?} is not a ROS name: use letters, digits, '_' and '/' between parts, no part starting with a digit"
-    )]
-    Invalid(String),
-}
+pub use rosless_wire::names::NameError;
+use rosless_wire::names::check_full_name;
 
 /// The fully qualified name of a system, e.g. `/lab/camera_1`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,18 +58,17 @@ impl fmt::Display for SystemId {
 
 /// Checks that `name` could be the name of a node, possibly with namespace.
 pub fn check(name: &str) -> Result<(), NameError> {
-    if name.is_empty() {
-        return Err(NameError::Empty);
-    }
-    if name.len() > MAX_LEN {
-        return Err(NameError::TooLong(name.len()));
-    }
-    let part_ok = |part: &str| {
-        part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
-    let parts = name.strip_prefix('/').unwrap_or(name);
-    if parts.split('/').all(part_ok) { Ok(()) } else { Err(NameError::Invalid(name.to_owned())) }
+    let absolute = if name.starts_with('/') { name } else { &format!("/{name}") };
+    check_full_name(absolute).map_err(|error| NameError {
+        what: "system name",
+        at: error.at.saturating_sub(absolute.len() - name.len()),
+        name: name.to_owned(),
+        problem: if name.is_empty() {
+            "it is empty: name a system, or ask for all of them"
+        } else {
+            error.problem
+        },
+    })
 }
 
 #[cfg(test)]
@@ -105,10 +91,13 @@ mod tests {
 
     #[test]
     fn what_is_no_name_is_refused_with_the_reason() {
-        assert_eq!(SystemId::resolve("", ""), Err(NameError::Empty));
-        assert_eq!(SystemId::resolve("", &"a".repeat(65_536)), Err(NameError::TooLong(65_536)));
-        for bad in ["a b", "1a", "a//b", "/", "a/", "\u{1b}[31m", "ä", "a\0"] {
-            assert!(matches!(SystemId::resolve("", bad), Err(NameError::Invalid(_))), "{bad:?}");
+        let refusal = |name: &str| SystemId::resolve("", name).unwrap_err();
+        assert!(refusal("").to_string().contains("name a system, or ask for all"));
+        assert!(refusal(&"a".repeat(65_536)).problem.contains("too long"));
+        for (bad, at) in
+            [("a b", 1), ("1a", 0), ("a//b", 1), ("/", 0), ("a/", 1), ("\u{1b}[31m", 0), ("ä", 0), ("a\0", 1)]
+        {
+            assert_eq!(refusal(bad).at, at, "{bad:?}");
         }
     }
 }

@@ -1,15 +1,22 @@
-//! What readers answer to heartbeats.
+//! What readers answer to heartbeats, and when writers want an answer.
 
 mod common;
 
-use std::net::{Ipv4Addr, UdpSocket};
+use std::{
+    net::{Ipv4Addr, UdpSocket},
+    thread,
+    time::{Duration, Instant},
+};
 
-use common::{local, reader, reliable, take, write, writer, SOON};
+use common::{
+    local, reader, reliable,
+    scripted::{Announced, Heard, ScriptedPeer, ACKNACK, CYCLONE, DATA, HEARTBEAT, SUBSCRIPTIONS_WRITER},
+    take, write, writer, Writer, SOON,
+};
 use rosless_tests::{eventually, DomainLease};
-use rustdds::{bytes::Bytes, RTPSEntity};
+use rustdds::{bytes::Bytes, DomainParticipant, RTPSEntity};
 
 const READERS: usize = 40;
-const ACKNACK: u8 = 0x06;
 
 /// Ids of the submessages of a packet whose numbers are little-endian.
 fn submessages(packet: &[u8]) -> Vec<u8> {
@@ -63,4 +70,114 @@ fn all_readers_of_a_participant_answer_in_one_datagram() {
     let length = socket.recv(&mut answer).expect("an answer");
     let acknacks = submessages(&answer[..length]).into_iter().filter(|id| *id == ACKNACK).count();
     assert_eq!(acknacks, READERS);
+}
+
+const THEIR_READER: [u8; 4] = [0, 0, 0x13, 4];
+
+/// A reader of bytes that has everything our writer has sent.
+struct Listener {
+    peer: ScriptedPeer,
+    our_writer: [u8; 4],
+    _participant: DomainParticipant,
+    _lease: DomainLease,
+}
+
+impl Listener {
+    fn new() -> (Self, Writer) {
+        let lease = DomainLease::acquire();
+        let participant = local(lease.id()).build().expect("participant");
+        let writer = writer(&participant, "t", &reliable(1000));
+        let our_writer = writer.guid().to_bytes()[12..].try_into().expect("four bytes");
+        let mut peer = ScriptedPeer::new(&participant, CYCLONE);
+        peer.meet();
+        let reader = Announced { entity: THEIR_READER, topic: "t", reliable: true };
+        let announcement = peer.announcement(1, reader);
+        let heartbeat = peer.heartbeat(SUBSCRIPTIONS_WRITER, 1, 1);
+        peer.say_to_discovery(&[announcement, heartbeat]);
+        let mut listener = Self { peer, our_writer, _participant: participant, _lease: lease };
+        eventually("our writer finds the reader", SOON, || {
+            listener.acknowledge(1);
+            !listener.hear().is_empty()
+        });
+        (listener, writer)
+    }
+
+    fn acknowledge(&mut self, base: i64) {
+        let acknack = self.peer.acknack(THEIR_READER, self.our_writer, base);
+        self.peer.say(&[acknack]);
+    }
+
+    /// What our writer has said since the last time.
+    fn hear(&self) -> Vec<Heard> {
+        let heard = self.peer.listen().into_iter();
+        heard
+            .filter(|heard| matches!(heard.id, DATA | HEARTBEAT) && heard.writer() == self.our_writer)
+            .collect()
+    }
+
+    /// Waits for the next HEARTBEAT that does not come with a sample.
+    fn next_heartbeat(&self) -> Instant {
+        let mut alone = false;
+        eventually("a heartbeat", SOON, || {
+            thread::sleep(Duration::from_millis(1));
+            let heard = self.hear();
+            alone = !heard.is_empty() && heard.iter().all(|heard| heard.id == HEARTBEAT);
+            alone
+        });
+        Instant::now()
+    }
+}
+
+/// Before: after each of them.
+#[test]
+fn a_burst_asks_for_few_acknowledgements_and_one_at_its_end() {
+    const SAMPLES: i64 = 300;
+    let (listener, writer) = Listener::new();
+    let start = Instant::now();
+    for number in 0..SAMPLES {
+        write(&writer, number.to_le_bytes().to_vec());
+        // So that not all go into one datagram.
+        thread::sleep(Duration::from_micros(100));
+    }
+    let took = start.elapsed();
+    let (mut with_data, mut asking, mut last) = (0, 0, None);
+    eventually("the burst and what follows it", SOON, || {
+        for heard in listener.hear().into_iter().filter(|heard| heard.id == HEARTBEAT) {
+            if last.is_none_or(|last| heard.last_sequence() > last) {
+                with_data += 1;
+                asking += usize::from(!heard.is_final());
+                last = Some(heard.last_sequence());
+            } else if heard.last_sequence() == SAMPLES && !heard.is_final() {
+                return true;
+            }
+        }
+        false
+    });
+    assert_eq!(last, Some(SAMPLES));
+    // Wherever this thread was kept from writing for some milliseconds, a burst ended.
+    let pauses = took.as_millis() as usize / 3;
+    assert!(asking <= 3 + pauses && asking < with_data / 2, "{asking} of {with_data}, in {took:?}");
+}
+
+/// Before: the first came after a tenth of a second, and then one every tenth.
+#[test]
+fn a_sample_that_nobody_acknowledges_is_announced_again_at_once_and_then_ever_more_slowly() {
+    let (mut listener, writer) = Listener::new();
+    for base in 1..20 {
+        write(&writer, Bytes::from_static(b"lost"));
+        let written = Instant::now();
+        let first = listener.next_heartbeat() - written;
+        let (third, fourth, fifth) = {
+            listener.next_heartbeat();
+            (listener.next_heartbeat(), listener.next_heartbeat(), listener.next_heartbeat())
+        };
+        if 3 * first < fourth - third && 3 * first < fifth - fourth {
+            return;
+        }
+        // This thread, or the other, was kept waiting: another time.
+        listener.acknowledge(base + 1);
+        thread::sleep(Duration::from_millis(20));
+        listener.hear();
+    }
+    panic!("the first heartbeat comes as late as the others");
 }

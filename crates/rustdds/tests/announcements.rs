@@ -90,6 +90,22 @@ fn string(text: &str) -> Vec<u8> {
     bytes
 }
 
+/// Stock says so with bits 27 and 28, of which 27 is an endpoint of DDS Security.
+#[test]
+fn endpoints_for_topics_are_announced_with_the_bits_of_rtps() {
+    let lease = DomainLease::acquire();
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("socket");
+    socket.set_read_timeout(Some(SOON)).expect("a time-out");
+    let peer = socket.local_addr().expect("an address");
+    let _speaker = local(lease.id()).initial_peers([peer]).build().expect("participant");
+    let mut packet = [0; 65_536];
+    let length = socket.recv(&mut packet).expect("an announcement");
+    let head = [&0x0058u16.to_le_bytes()[..], &4u16.to_le_bytes()].concat();
+    let at = packet[..length].windows(4).position(|bytes| bytes == head).expect("a set of endpoints") + 4;
+    let set = u32::from_le_bytes(packet[at..at + 4].try_into().expect("four bytes"));
+    assert_eq!(set >> 26, 0b1100, "{set:#x}");
+}
+
 /// Stock does not know a reader whose content filter it cannot read. Newer ROS distributions have filtered feedback and
 /// keyed endpoints.
 #[test]

@@ -14,10 +14,10 @@ use common::{
         Announced, Heard, ScriptedPeer, ACKNACK, ANYBODY, CYCLONE, FAST_DDS, HEARTBEAT, PUBLICATIONS_READER,
         PUBLICATIONS_WRITER, SUBSCRIPTIONS_WRITER,
     },
-    take, writer, SOON,
+    take, write, writer, SOON,
 };
 use rosless_tests::{eventually, eventually_some, DomainLease};
-use rustdds::{policy, DomainParticipantStatusEvent as Event, QosPolicyBuilder, StatusEvented};
+use rustdds::{policy, DomainParticipantStatusEvent as Event, QosPolicyBuilder, RTPSEntity, StatusEvented};
 
 const THEIR_WRITER: [u8; 4] = [0, 0, 0x12, 3];
 const THEIR_READER: [u8; 4] = [0, 0, 0x13, 4];
@@ -264,4 +264,31 @@ fn what_is_written_just_after_the_writer_was_made_is_sent() {
         let sink = reader(&other, &topic, &qos);
         eventually("the sample comes", SOON, || take(&sink) == [b"once"[..].to_vec()]);
     }
+}
+
+/// Stock does not tell a writer that has nothing from one that is slow.
+#[test]
+fn it_is_told_which_writers_have_no_history() {
+    let lease = DomainLease::acquire();
+    let theirs = local(lease.id()).build().expect("participant");
+    let lasting = QosPolicyBuilder::new().durability(policy::Durability::TransientLocal).build();
+    let lasting = reliable(1).modify_by(&lasting);
+    let silent = writer(&theirs, "t", &lasting);
+    let told = writer(&theirs, "t", &lasting);
+    write(&told, &b"once"[..]);
+    let ours = local(lease.id()).build().expect("participant");
+    let events = ours.status_listener();
+    let sink = reader(&ours, "t", &lasting);
+    let (mut empty, mut heard) = (Vec::new(), Vec::new());
+    eventually("both have been heard", SOON, || {
+        while let Some(event) = events.try_recv_status() {
+            if let Event::RemoteWriterEmpty { local_reader, remote_writer } = event {
+                assert_eq!(local_reader, sink.guid());
+                empty.push(remote_writer);
+            }
+        }
+        heard.extend(take(&sink));
+        !empty.is_empty() && !heard.is_empty()
+    });
+    assert_eq!(empty, [silent.guid()]);
 }

@@ -9,12 +9,16 @@ use std::{
 };
 
 use common::{
-    exchange, local, peer, ports, reader, reliable, resident, take, threads, waiting,
-    wire::{number, writer_id, Invented, Packet, LIVELINESS, PARTICIPANTS, PUBLICATIONS, SUBSCRIPTIONS},
+    best_effort, exchange, local, peer, ports, reader, reliable, resident, take, threads, waiting,
+    wire::{
+        number, reader_id, writer_id, Invented, Packet, LIVELINESS, PARTICIPANTS, PUBLICATIONS, SUBSCRIPTIONS,
+    },
     writer, Writer, SOON,
 };
 use rosless_tests::{eventually, Daemon, DomainLease};
-use rustdds::{DomainParticipant, RTPSEntity};
+use rustdds::{
+    DomainParticipant, DomainParticipantStatusEvent as Event, QosPolicies, RTPSEntity, StatusEvented, GUID,
+};
 
 const ALLOWANCE: u64 = 48 * 1024 * 1024;
 
@@ -32,11 +36,15 @@ struct Attack {
 
 impl Attack {
     fn prepare() -> Self {
+        Self::on("echo", &reliable(10))
+    }
+
+    fn on(role: &str, qos: &QosPolicies) -> Self {
         let lease = DomainLease::acquire();
         let participant = local(lease.id()).build().expect("participant");
-        let down = writer(&participant, "down", &reliable(10));
+        let down = writer(&participant, "down", qos);
         let up = reader(&participant, "up", &reliable(10));
-        let echo = peer("echo", lease.id());
+        let echo = peer(role, lease.id());
         exchange("echo before", &down, &up);
         let (memory, threads) = (resident(echo.pid()), threads(echo.pid()));
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("socket");
@@ -234,4 +242,203 @@ fn reply_to_thousands_of_addresses() {
     let answers = std::iter::from_fn(|| victim.recv(&mut buffer).ok()).count();
     assert!(answers < 20, "{answers} answers to one packet");
     attack.peer_is_well();
+}
+
+/// What somebody says in the writer's name is put right by what the writer says next, however far it was from the truth.
+#[test]
+fn samples_from_the_far_future() {
+    let attack = Attack::prepare();
+    for (count, sn) in [(1_000_000, 1 << 40), (1_000_001, i64::MAX - 1)] {
+        let writer = attack.writer_id();
+        attack.send(attack.packet().heartbeat(writer, sn, sn, count));
+        attack.send(attack.packet().data([0; 4], writer, sn, &[0, 1, 0, 0, 1, 2, 3, 4]));
+        attack.send_in_turn(attack.packet().heartbeat(writer, sn + 1, sn, count + 10));
+        attack.peer_is_well();
+    }
+}
+
+/// The same without HEARTBEATs, which nobody sends to readers of best effort.
+#[test]
+fn gap_in_the_name_of_a_writer_of_best_effort() {
+    let attack = Attack::on("echo-best-effort", &best_effort());
+    for end in [1 << 40, i64::MAX] {
+        attack.send(attack.packet().gap(attack.writer_id(), 1, end));
+        attack.peer_is_well();
+    }
+}
+
+/// One GAP marks thousands of numbers: not for each of hundreds of writers.
+#[test]
+fn gaps_of_many_writers() {
+    let attack = Attack::prepare();
+    let stranger = attack.stranger(1);
+    attack.send_in_turn(stranger.announcement(1));
+    for number in 1..=256 {
+        let packet = stranger.endpoint(writer_id(number), "down", &[], number.into());
+        attack.send_in_turn(packet.gap(writer_id(number), 2, i64::MAX));
+        attack.send_in_turn(Packet::new(&stranger.prefix).gap(writer_id(number), 2, i64::MAX));
+    }
+    attack.peer_is_well();
+}
+
+/// Announcements behind one that is missing are not kept for ever.
+#[test]
+fn announcements_that_wait_for_one_that_never_comes() {
+    let attack = Attack::prepare();
+    for stranger in (1..=6).map(|number| attack.stranger(number)) {
+        attack.send_in_turn(stranger.announcement(1));
+        for sn in 2..7000 {
+            let packet = stranger.endpoint(writer_id(1), "elsewhere", &[0; 1600], sn);
+            if sn % 32 == 0 {
+                attack.send_in_turn(packet);
+            } else {
+                attack.send(packet);
+            }
+        }
+    }
+    attack.peer_is_well();
+}
+
+/// An endpoint has one topic at a time.
+#[test]
+fn endpoint_that_changes_its_topic() {
+    let attack = Attack::prepare();
+    let stranger = attack.stranger(1);
+    attack.send_in_turn(stranger.announcement(1));
+    for sn in 1..30_000 {
+        let topic = format!("{sn}{}", "x".repeat(1000));
+        let packet = stranger.endpoint(writer_id(1), &topic, &[], sn);
+        if sn % 16 == 0 {
+            attack.send_in_turn(packet);
+        } else {
+            attack.send(packet);
+        }
+    }
+    attack.peer_is_well();
+}
+
+fn participant_guid(invented: &Invented) -> GUID {
+    GUID::from_bytes([&invented.prefix[..], &[0, 0, 1, 0xc1]].concat().try_into().expect("16 bytes"))
+}
+
+/// A participant speaks for itself and its endpoints only; nobody else speaks for us.
+#[test]
+fn goodbyes_of_others() {
+    let lease = DomainLease::acquire();
+    // The first one has the first ports.
+    let victim = local(lease.id()).build().expect("participant");
+    let own = (writer(&victim, "own", &reliable(10)), reader(&victim, "own", &reliable(10)));
+    let other = local(lease.id()).build().expect("participant");
+    let down = writer(&other, "down", &reliable(10));
+    let up = reader(&other, "up", &reliable(10));
+    let ours = (writer(&victim, "up", &reliable(10)), reader(&victim, "down", &reliable(10)));
+    exchange("before, up", &ours.0, &up);
+    exchange("before, down", &down, &ours.1);
+    exchange("before, own", &own.0, &own.1);
+
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("socket");
+    let stranger = Invented::new(1, socket.local_addr().expect("bound").port());
+    let ports = ports(lease.id(), 0);
+    let send = |packet: Packet| {
+        eventually("it reads on", SOON, || (0..1000).any(|_| waiting(ports) == 0));
+        socket.send_to(&packet.0, (Ipv4Addr::LOCALHOST, ports[0])).expect("sent");
+    };
+    let participant = |participant: &DomainParticipant| participant.guid().to_bytes();
+    let liar = || Packet::new(&stranger.prefix);
+    let events = victim.status_listener();
+    while events.try_recv_status().is_some() {}
+    send(stranger.announcement(1));
+    let mut stolen = stranger.endpoint(writer_id(1), "stolen", &[], 2);
+    let at = stolen.0.windows(4).position(|id| id == writer_id(1)).expect("the key") - 12;
+    stolen.0[at..at + 16].copy_from_slice(&down.guid().to_bytes());
+    send(liar().disposal(PUBLICATIONS, 1, &down.guid().to_bytes()));
+    send(stolen);
+    send(stranger.endpoint(writer_id(2), "mine", &[], 3));
+    send(liar().disposal(SUBSCRIPTIONS, 1, &up.guid().to_bytes()));
+    send(stranger.endpoint(reader_id(2), "mine", &[], 2));
+    for gone in [participant(&other), participant(&victim)] {
+        send(liar().disposal(PARTICIPANTS, 2, &gone));
+        // In our own name, in the header or behind it.
+        let info_source = [&[0, 0, 0, 0, 2, 3, 1, 0x12], &participant(&victim)[..12]].concat();
+        for slander in [Packet::new(&participant(&victim)[..12]), liar().add(0x0c, 0, &[&info_source])] {
+            let to_us = slander.to(&participant(&victim)[..12]);
+            send(to_us.clone().disposal(PARTICIPANTS, 1_000_000, &gone));
+            let mine = own.1.guid().to_bytes();
+            send(to_us.clone().heartbeat(SUBSCRIPTIONS.0, 1_000_000, 1_000_000, 1_000_000));
+            send(to_us.disposal(SUBSCRIPTIONS, 1_000_000, &mine));
+        }
+    }
+    let mut heard = Vec::new();
+    let mut wait_for = |what: &str, wanted: &dyn Fn(&Event) -> bool| {
+        eventually(what, SOON, || {
+            heard.extend(std::iter::from_fn(|| events.try_recv_status()));
+            heard.iter().any(wanted)
+        });
+    };
+    wait_for(
+        "its writer",
+        &|event| matches!(event, Event::WriterDetected { writer } if writer.topic_name == "mine"),
+    );
+    wait_for(
+        "its reader",
+        &|event| matches!(event, Event::ReaderDetected { reader } if reader.topic_name == "mine"),
+    );
+    send(liar().disposal(PARTICIPANTS, 3, &participant_guid(&stranger).to_bytes()));
+    let its = participant_guid(&stranger).prefix;
+    wait_for("its goodbye", &|event| matches!(event, Event::ParticipantLost { id, .. } if *id == its));
+    for event in &heard {
+        match event {
+            Event::ParticipantLost { id, .. } => assert_eq!(*id, its, "{event:?}"),
+            Event::WriterLost { guid, .. } | Event::ReaderLost { guid, .. } => {
+                assert_eq!(guid.prefix, its, "{event:?}");
+            }
+            Event::WriterDetected { writer } => assert_ne!(writer.topic_name, "stolen"),
+            _ => {}
+        }
+    }
+    exchange("after, up", &ours.0, &up);
+    exchange("after, down", &down, &ours.1);
+    exchange("after, own", &own.0, &own.1);
+}
+
+/// Endpoints of participants that have left by the time they are heard of are forgotten, and it is said.
+#[test]
+fn endpoints_of_nobody() {
+    let lease = DomainLease::acquire();
+    let victim = local(lease.id()).build().expect("participant");
+    let _reader = reader(&victim, "down", &reliable(10));
+    let events = victim.status_listener();
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("socket");
+    let ports = ports(lease.id(), 0);
+    let send = |packet: &Packet| {
+        eventually("it reads on", SOON, || (0..1000).any(|_| waiting(ports) == 0));
+        socket.send_to(&packet.0, (Ipv4Addr::LOCALHOST, ports[0])).expect("sent");
+    };
+    // Whether the last that was heard of each is that it is lost.
+    let mut is_lost = std::collections::BTreeMap::new();
+    let mut hear = || {
+        for event in std::iter::from_fn(|| events.try_recv_status()) {
+            match event {
+                Event::ParticipantDiscovered { dpd } => is_lost.insert(dpd.guid.prefix, false),
+                Event::WriterDetected { writer } => is_lost.insert(writer.guid.prefix, false),
+                Event::ParticipantLost { id, .. } => is_lost.insert(id, true),
+                _ => None,
+            };
+        }
+        is_lost.clone()
+    };
+    for number in 0..20 {
+        let nobody = Invented::new(number, socket.local_addr().expect("bound").port());
+        let guid = participant_guid(&nobody);
+        send(&nobody.announcement(1));
+        eventually("a participant", SOON, || hear().contains_key(&guid.prefix));
+        // What it says of its writer is read after what it says of itself, more often than not.
+        let mut leaving = Packet::new(&nobody.prefix).disposal(PARTICIPANTS, 2, &guid.to_bytes());
+        leaving.0.extend(&nobody.endpoint(writer_id(1), "down", &[], 1).0[20..]);
+        send(&leaving);
+    }
+    let own = victim.guid().prefix;
+    eventually("all are lost", Duration::from_secs(40), || {
+        hear().into_iter().all(|(prefix, is_lost)| is_lost || prefix == own)
+    });
 }

@@ -107,3 +107,20 @@ fn many_endpoints_leave_at_once() {
     exchange("the participant goes on", &last, &stays);
     assert_eq!(*COMPLAINTS.0.lock().expect("lock"), Vec::<String>::new());
 }
+
+#[test]
+fn the_readers_of_a_writer_are_known_as_they_come_and_go() {
+    let lease = DomainLease::acquire();
+    let ends =
+        [local(lease.id()).build().expect("participant"), local(lease.id()).build().expect("participant")];
+    let writer = writer(&ends[0], "t", &reliable(10));
+    let first = reader(&ends[1], "t", &reliable(10));
+    exchange("the first reader hears the writer", &writer, &first);
+    let second = reader(&ends[1], "t", &reliable(10));
+    exchange("the second hears it as well", &writer, &second);
+    exchange("the first still does", &writer, &first);
+    drop(first);
+    exchange("the second still does without the first", &writer, &second);
+    let third = reader(&ends[1], "t", &reliable(10));
+    exchange("and so does a third", &writer, &third);
+}

@@ -9,6 +9,17 @@
 //! - a [`MessageType`], with which a [`DynamicMessage`] is decoded from CDR, read from YAML or JSON, and
 //!   written back as any of them.
 //!
+//! ```
+//! use rosless_schema::{DynamicMessage, Registry, YamlStyle};
+//!
+//! let registry = Registry::embedded();
+//! let ty = registry.message_type("std_msgs/msg/String").unwrap();
+//! let message = DynamicMessage::from_yaml(&ty, "data: hello", None).unwrap();
+//! let heard = DynamicMessage::from_payload(&ty, &message.to_payload()).unwrap();
+//! assert_eq!(heard.to_yaml(YamlStyle::default()), message.to_yaml(YamlStyle::default()));
+//! assert!(registry.type_hash("std_msgs/msg/String").unwrap().starts_with("RIHS01_"));
+//! ```
+//!
 //! Bytes and descriptions from the network are hostile until parsed: every function here returns an error for
 //! what it cannot read, never panics, and allocates no more than a small multiple of its input.
 

@@ -15,7 +15,14 @@ use crate::layout::{MessageType, Resolver};
 use crate::parse::{self, ParseError, parse};
 
 /// Every definition of `idl/`, as `("package/kind/Name", text)`.
-static EMBEDDED: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+static EMBEDDED: Texts = &include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+
+/// Names and texts of definitions.
+type Texts = &'static [(&'static str, &'static str)];
+
+/// What differs from `idl/`, which is Jazzy's: `distributions/humble` holds for Humble and older ones,
+/// `distributions/kilted` for Kilted and newer ones.
+static DISTRIBUTIONS: &[(&str, Texts)] = &include!(concat!(env!("OUT_DIR"), "/distributions.rs"));
 
 /// Most types accepted in one received description.
 const MAX_REFERENCED: usize = 1024;
@@ -63,19 +70,38 @@ impl Registry {
         Self::default()
     }
 
-    /// Knows every interface rosless ships with.
+    /// Knows every interface rosless ships with, as Jazzy defines them.
     pub fn embedded() -> Self {
         let mut registry = Self::new();
-        for (name, text) in EMBEDDED {
-            let kind = name.split('/').nth(1).and_then(Kind::from_str).unwrap_or(Kind::Msg);
-            registry.insert(
-                (*name).to_owned(),
-                kind,
-                format!("idl/{name}.{}", kind.as_str()),
-                Cow::Borrowed(text),
-            );
+        registry.insert_all("idl", EMBEDDED);
+        registry
+    }
+
+    /// The same as a ROS distribution defines them, as far as it is known to differ.
+    pub fn embedded_for(distribution: &str) -> Self {
+        let mut registry = Self::embedded();
+        let kin = match distribution {
+            "foxy" | "galactic" => "humble",
+            "lyrical" | "rolling" => "kilted",
+            other => other,
+        };
+        for (name, texts) in DISTRIBUTIONS.iter().filter(|(name, _)| *name == kin) {
+            registry.insert_all(&format!("distributions/{name}"), texts);
         }
         registry
+    }
+
+    /// What [`embedded_for`](Self::embedded_for) gives for each distribution that differs from [`embedded`](Self::embedded).
+    pub fn embedded_versions() -> impl Iterator<Item = Self> {
+        DISTRIBUTIONS.iter().map(|(name, _)| Self::embedded_for(name))
+    }
+
+    fn insert_all(&mut self, folder: &str, texts: Texts) {
+        for (name, text) in texts {
+            let kind = name.split('/').nth(1).and_then(Kind::from_str).unwrap_or(Kind::Msg);
+            let path = format!("{folder}/{name}.{}", kind.as_str());
+            self.insert((*name).to_owned(), kind, path, Cow::Borrowed(text));
+        }
     }
 
     /// Adds one definition; a definition of the same name is replaced.

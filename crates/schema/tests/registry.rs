@@ -232,3 +232,31 @@ fn descriptions_that_do_not_fit_are_refused() {
     let error = refuse(&mut other, &|_| ());
     assert!(error.contains("type demo/msg/Inner: differs from the definition that is known here"), "{error}");
 }
+
+/// Fields that a distribution has and that of `idl/` has not, and the other way round.
+#[test]
+fn definitions_that_differ_are_those_of_the_distribution() {
+    let has = |distribution: &str, ty: &str, field: &str| {
+        let registry = Registry::embedded_for(distribution);
+        registry.structure(ty).unwrap().fields.iter().any(|known| known.name == field)
+    };
+    let table = [
+        ("sensor_msgs/msg/Range", "variance", [false, true, true]),
+        ("control_msgs/msg/JointTrajectoryControllerState", "desired", [true, false, false]),
+        ("control_msgs/msg/JointTrajectoryControllerState", "speed_scaling_factor", [false, true, true]),
+        ("control_msgs/msg/PidState", "p_gain", [false, false, true]),
+        ("control_msgs/msg/PidState", "p_error", [true, true, false]),
+        ("control_msgs/msg/SteeringControllerStatus", "traction_command", [false, false, true]),
+        ("control_msgs/action/FollowJointTrajectory_Feedback", "multi_dof_index", [false, false, true]),
+    ];
+    for (ty, field, expected) in table {
+        assert_eq!(["humble", "jazzy", "kilted"].map(|name| has(name, ty, field)), expected, "{ty}.{field}");
+    }
+    for (name, kin) in [("foxy", "humble"), ("iron", "jazzy"), ("lyrical", "kilted"), ("rolling", "kilted")] {
+        let hash = |name| Registry::embedded_for(name).type_hash("control_msgs/msg/PidState").unwrap();
+        assert_eq!(hash(name), hash(kin), "{name}");
+    }
+    let versions =
+        Registry::embedded_versions().map(|version| version.type_hash("control_msgs/PidState").unwrap());
+    assert_eq!(versions.collect::<std::collections::BTreeSet<_>>().len(), 2);
+}

@@ -14,6 +14,7 @@
 pub mod action;
 pub mod cdr;
 mod interface;
+pub mod lifecycle;
 mod macros;
 pub mod names;
 mod packages;

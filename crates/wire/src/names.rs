@@ -17,7 +17,7 @@ pub const MAX_NODE_NAME_LEN: usize = 255;
 
 /// Why a name is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what} '{name}' is not valid at character {at}: {problem}", at = self.at + 1)]
+#[error("{what} '{}' is not valid at character {}: {problem}", self.shown(), self.at + 1)]
 pub struct NameError {
     /// Kind of name: "topic name", "node name"…
     pub what: &'static str,
@@ -27,6 +27,13 @@ pub struct NameError {
     pub at: usize,
     /// What is wrong and what is allowed.
     pub problem: &'static str,
+}
+
+impl NameError {
+    /// Shortened, because a name may be wrong by being endless.
+    fn shown(&self) -> String {
+        self.name.chars().take(80).collect()
+    }
 }
 
 fn fail(what: &'static str, name: &str, at: usize, problem: &'static str) -> Result<(), NameError> {
@@ -67,14 +74,9 @@ fn check_path(what: &'static str, name: &str, max_len: usize) -> Result<(), Name
     Ok(())
 }
 
-/// Checks a fully qualified topic name, such as `/robot/joint_states`.
-pub fn check_topic(name: &str) -> Result<(), NameError> {
-    check_path("topic name", name, MAX_TOPIC_LEN)
-}
-
-/// Checks a fully qualified service name.
-pub fn check_service(name: &str) -> Result<(), NameError> {
-    check_path("service name", name, MAX_TOPIC_LEN)
+/// Checks the full name of a topic or service.
+pub fn check_full_name(name: &str) -> Result<(), NameError> {
+    check_path("topic or service name", name, MAX_TOPIC_LEN)
 }
 
 /// Checks a namespace: `/` or `/a/b`.
@@ -118,17 +120,17 @@ pub fn check_type(name: &str) -> Result<(), NameError> {
 
 /// DDS topic of a ROS topic.
 pub fn topic_to_dds(topic: &str) -> Result<String, NameError> {
-    check_topic(topic).map(|()| format!("rt{topic}"))
+    check_full_name(topic).map(|()| format!("rt{topic}"))
 }
 
 /// DDS topic that carries the requests of a service.
 pub fn service_request_topic(service: &str) -> Result<String, NameError> {
-    check_service(service).map(|()| format!("rq{service}Request"))
+    check_full_name(service).map(|()| format!("rq{service}Request"))
 }
 
 /// DDS topic that carries the replies of a service.
 pub fn service_reply_topic(service: &str) -> Result<String, NameError> {
-    check_service(service).map(|()| format!("rr{service}Reply"))
+    check_full_name(service).map(|()| format!("rr{service}Reply"))
 }
 
 /// What a DDS topic is in ROS terms.
@@ -152,7 +154,7 @@ pub fn topic_from_dds(dds: &str) -> Option<RosTopic<'_>> {
         _ => return None,
     };
     let (RosTopic::Topic(name) | RosTopic::Request(name) | RosTopic::Reply(name)) = topic;
-    check_topic(name).ok().map(|()| topic)
+    check_full_name(name).ok().map(|()| topic)
 }
 
 /// DDS name of a ROS type.
@@ -255,20 +257,20 @@ mod tests {
             ("/~/x", 1, "letters"),
         ];
         for (name, at, problem) in cases {
-            let error = check_topic(name).unwrap_err();
+            let error = check_full_name(name).unwrap_err();
             assert_eq!(error.at, at, "{error}");
             assert!(error.problem.contains(problem), "{error}");
         }
         assert_eq!(
-            check_topic("/a/1b").unwrap_err().to_string(),
-            "topic name '/a/1b' is not valid at character 4: a part must not start with a digit"
+            check_full_name("/a/1b").unwrap_err().to_string(),
+            "topic or service name '/a/1b' is not valid at character 4: a part must not start with a digit"
         );
     }
 
     #[test]
     fn limits_hold() {
-        assert!(check_topic(&format!("/{}", "a".repeat(MAX_TOPIC_LEN - 1))).is_ok());
-        assert!(check_topic(&format!("/{}", "a".repeat(MAX_TOPIC_LEN))).is_err());
+        assert!(check_full_name(&format!("/{}", "a".repeat(MAX_TOPIC_LEN - 1))).is_ok());
+        assert!(check_full_name(&format!("/{}", "a".repeat(MAX_TOPIC_LEN))).is_err());
         assert!(check_node_name(&"a".repeat(MAX_NODE_NAME_LEN)).is_ok());
         assert!(check_node_name(&"a".repeat(MAX_NODE_NAME_LEN + 1)).is_err());
         assert!(check_namespace("/").is_ok());

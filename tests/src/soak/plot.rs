@@ -1,6 +1,6 @@
 //! Recordings as a picture: one panel for each thing measured, one line for each process.
 
-use std::fmt::Write as _;
+use rosless_svg::{Svg, step, ticks};
 
 use super::recording::{Moment, Recording};
 
@@ -35,51 +35,31 @@ pub fn plot(title: &str, recordings: &[Recording]) -> String {
     ];
     let end = panels[0].1.iter().flatten().map(|(at, _)| *at).fold(1.0, f64::max);
     let height = TOP + panels.len() as f64 * (PANEL + GAP);
-    let mut svg = String::new();
-    let _ = writeln!(
-        svg,
-        r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="12" fill="#222">
-<rect width="100%" height="100%" fill="#fff"/>
-<text x="{LEFT}" y="24" font-size="16">{}</text>"##,
-        escaped(title)
-    );
+    let mut svg = Svg::new(WIDTH, height, "fill=\"#222\"");
+    svg.text((LEFT, 24.0), "font-size=\"16\"", title);
     let names: Vec<&str> = recordings.iter().map(|r| r.name.as_str()).collect();
     for (index, (what, lines)) in panels.iter().enumerate() {
         let top = TOP + index as f64 * (PANEL + GAP);
         panel(&mut svg, what, top, end, lines, &names);
     }
-    svg.push_str("</svg>\n");
-    svg
+    svg.finish()
 }
 
 /// One panel with axes; the second and the last third, which are compared, are marked.
-fn panel(svg: &mut String, what: &str, top: f64, end: f64, lines: &[Line], names: &[&str]) {
+fn panel(svg: &mut Svg, what: &str, top: f64, end: f64, lines: &[Line], names: &[&str]) {
     let values = || lines.iter().flatten().map(|(_, value)| *value);
     let (low, high) = (values().fold(f64::INFINITY, f64::min).min(0.0), values().fold(1.0, f64::max) * 1.05);
     let right = WIDTH - RIGHT;
     let x = |at: f64| LEFT + at / end * (right - LEFT);
     let y = |value: f64| top + PANEL - (value - low) / (high - low) * PANEL;
-    let _ = writeln!(svg, r#"<text x="{LEFT}" y="{:.1}" font-weight="bold">{what}</text>"#, top - 7.0);
+    svg.text((LEFT, top - 7.0), "font-weight=\"bold\"", what);
     for (third, shade) in [(1.0, "#f6f6f6"), (2.0, "#ececec")] {
-        let _ = writeln!(
-            svg,
-            r#"<rect x="{:.1}" y="{top:.1}" width="{:.1}" height="{PANEL}" fill="{shade}"/>"#,
-            x(end * third / 3.0),
-            (right - LEFT) / 3.0
-        );
+        let corner = (x(end * third / 3.0), top);
+        svg.rect(corner, ((right - LEFT) / 3.0, PANEL), &format!("fill=\"{shade}\""));
     }
-    let step = tick(high - low, 5.0);
-    let mut value = 0.0;
-    while value <= high {
-        let _ = writeln!(
-            svg,
-            r##"<path d="M{LEFT} {y:.1}H{right}" stroke="#ccc" stroke-width=".6"/><text x="{:.1}" y="{:.1}" text-anchor="end">{}</text>"##,
-            LEFT - 6.0,
-            y(value) + 4.0,
-            short(value),
-            y = y(value)
-        );
-        value += step;
+    for value in ticks(0.0, high, step((high - low) / 5.0)) {
+        svg.line((LEFT, y(value)), (right, y(value)), "stroke=\"#ccc\" stroke-width=\".6\"");
+        svg.text((LEFT - 6.0, y(value) + 4.0), "text-anchor=\"end\"", &short(value));
     }
     let (unit, seconds) = if end > 7200.0 {
         ("h", 3600.0)
@@ -88,36 +68,20 @@ fn panel(svg: &mut String, what: &str, top: f64, end: f64, lines: &[Line], names
     } else {
         ("s", 1.0)
     };
-    let step = tick(end / seconds, 10.0);
-    let mut at = 0.0;
-    while at <= end / seconds {
-        let _ = writeln!(
-            svg,
-            r#"<text x="{:.1}" y="{:.1}" text-anchor="middle">{}</text>"#,
-            x(at * seconds),
-            top + PANEL + 16.0,
-            if at == 0.0 { format!("0 {unit}") } else { short(at) }
-        );
-        at += step;
+    for at in ticks(0.0, end / seconds, step(end / seconds / 10.0)) {
+        let label = if at == 0.0 { format!("0 {unit}") } else { short(at) };
+        svg.text((x(at * seconds), top + PANEL + 16.0), "text-anchor=\"middle\"", &label);
     }
     let ends: Vec<f64> = lines.iter().map(|line| line.last().map_or(0.0, |(_, value)| y(*value))).collect();
     for (((line, name), label), colour) in
         lines.iter().zip(names).zip(spread(&ends, top, top + PANEL)).zip(COLOURS.iter().cycle())
     {
-        let points: Vec<String> =
-            line.iter().map(|(at, value)| format!("{:.1},{:.1}", x(*at), y(*value))).collect();
+        let points = line.iter().map(|(at, value)| (x(*at), y(*value)));
+        svg.polyline(points, &format!("stroke=\"{colour}\" stroke-width=\"1.4\""));
         let tail = line.last().map_or(top, |(_, value)| y(*value));
-        let _ = writeln!(
-            svg,
-            r#"<polyline points="{}" fill="none" stroke="{colour}" stroke-width="1.4"/>
-<path d="M{right} {tail:.1}l10 {:.1}" stroke="{colour}" stroke-width=".8"/><text x="{:.1}" y="{:.1}" fill="{colour}">{}{}</text>"#,
-            points.join(" "),
-            label - tail,
-            right + 13.0,
-            label + 4.0,
-            escaped(name),
-            line.last().map_or_else(String::new, |(_, value)| format!(" {}", short(*value)))
-        );
+        svg.line((right, tail), (right + 10.0, label), &format!("stroke=\"{colour}\" stroke-width=\".8\""));
+        let value = line.last().map_or_else(String::new, |(_, value)| format!(" {}", short(*value)));
+        svg.text((right + 13.0, label + 4.0), &format!("fill=\"{colour}\""), &format!("{name}{value}"));
     }
 }
 
@@ -140,17 +104,6 @@ fn spread(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     placed
 }
 
-/// A round distance between about `count` marks.
-fn tick(range: f64, count: f64) -> f64 {
-    let rough = (range / count).max(1e-9);
-    let power = 10f64.powf(rough.log10().floor());
-    [1.0, 2.0, 5.0, 10.0]
-        .into_iter()
-        .map(|factor| factor * power)
-        .find(|step| *step >= rough)
-        .unwrap_or(rough)
-}
-
 /// Work comes in bursts: a mean over several samples shows its level.
 fn smoothed(line: &[(f64, f64)]) -> Line {
     const HALF: usize = 7;
@@ -164,10 +117,6 @@ fn smoothed(line: &[(f64, f64)]) -> Line {
 fn short(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").unwrap_or(&text).to_owned()
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;")
 }
 
 #[cfg(test)]
@@ -192,7 +141,7 @@ mod tests {
         assert_eq!(svg.matches("<polyline").count(), 2 * 4);
         assert_eq!(svg.matches(">sim-arm ").count(), 4);
         assert!(svg.contains(">sim-arm 13<") && svg.contains(">shooter 12<"), "{svg}");
-        assert!(svg.contains("8 daemons &amp; &lt;load>"));
+        assert!(svg.contains("8 daemons &amp; &lt;load&gt;"));
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
     }
 
@@ -210,10 +159,5 @@ mod tests {
         assert!(sorted.windows(2).all(|pair| pair[1] - pair[0] >= 13.9), "{placed:?}");
         assert!(sorted[0] >= 10.0 && sorted[4] <= 200.0, "{placed:?}");
         assert!(placed[2] < placed[0], "order is kept: {placed:?}");
-    }
-
-    #[test]
-    fn marks_are_round() {
-        assert_eq!([tick(24.0, 5.0), tick(3.15, 5.0), tick(120.0, 10.0)], [5.0, 1.0, 20.0]);
     }
 }

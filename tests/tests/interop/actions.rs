@@ -2,10 +2,13 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use rosless_graph::action::{CancelResponse, GoalHandle, GoalResponse};
+use rosless_graph::{
+    Introspection,
+    action::{CancelResponse, GoalHandle, GoalResponse},
+};
 use rosless_tests::{DomainLease, ForeignPeer, Vendor};
 use rosless_wire::{
-    Message,
+    Message, Service,
     action::{FeedbackMessage, GetResult, GetResultRequest, SendGoal, SendGoalRequest},
     action_msgs::{
         msg::{GoalInfo, GoalStatus, GoalStatusArray},
@@ -14,6 +17,8 @@ use rosless_wire::{
     cdr,
     example_interfaces::action::{Fibonacci, FibonacciFeedback, FibonacciGoal, FibonacciResult},
     names,
+    service::Event,
+    service_msgs::msg::ServiceEventInfo,
     unique_identifier_msgs::msg::UUID,
 };
 
@@ -22,12 +27,17 @@ use crate::{
     ours::{Ours, typehash},
 };
 
-type Goals = Vec<GoalHandle<Fibonacci>>;
+pub(crate) type Goals = Vec<GoalHandle<Fibonacci>>;
 
 /// A server that runs its goals when the test says so.
-fn fibonacci_server(domain: &DomainLease) -> Ours<Goals> {
+pub(crate) fn fibonacci_server(domain: &DomainLease) -> Ours<Goals> {
+    introspected_fibonacci_server(domain, Introspection::Off)
+}
+
+fn introspected_fibonacci_server(domain: &DomainLease, introspection: Introspection) -> Ours<Goals> {
     let ours = Ours::new(domain, "counter", Goals::new());
-    ours.event_loop
+    let server = ours
+        .event_loop
         .action_server::<Fibonacci>(
             &ours.node,
             "fibonacci",
@@ -36,15 +46,16 @@ fn fibonacci_server(domain: &DomainLease) -> Ours<Goals> {
             |_, _| CancelResponse::Accept,
         )
         .unwrap();
+    server.configure_introspection(introspection).unwrap();
     ours
 }
 
-fn read_topic<M: Message>(peer: &Rc<RefCell<ForeignPeer>>, id: &str, topic: &str, qos: &str) {
+pub(crate) fn read_topic<M: Message>(peer: &Rc<RefCell<ForeignPeer>>, id: &str, topic: &str, qos: &str) {
     let dds_type = names::type_to_dds(M::TYPE_NAME).expect("wire types have valid names");
     peer.borrow_mut().reader(id, topic, &dds_type, qos, &typehash(M::TYPE_HASH));
 }
 
-fn heard<M: Message>(peer: &Rc<RefCell<ForeignPeer>>, id: &str) -> Vec<M> {
+pub(crate) fn heard<M: Message>(peer: &Rc<RefCell<ForeignPeer>>, id: &str) -> Vec<M> {
     peer.borrow().samples(id).iter().map(|s| cdr::from_payload(&s.payload).expect("a message")).collect()
 }
 
@@ -128,6 +139,49 @@ fn goal_with_feedback_then_one_that_is_canceled_and_one_that_is_rejected() {
         };
         ours.run_until("the last status", |_| {
             final_status() == Some(vec![GoalStatus::STATUS_SUCCEEDED, GoalStatus::STATUS_CANCELED])
+        });
+    }
+}
+
+/// What the peer has heard of a service's calls: the steps, and whether each carried its request or response.
+fn steps<T: Service>(peer: &Rc<RefCell<ForeignPeer>>, id: &str) -> Vec<(u8, usize, usize)> {
+    let step = |event: &Event<T>| (event.info.event_type, event.request.len(), event.response.len());
+    heard::<Event<T>>(peer, id).iter().map(step).collect()
+}
+
+#[test]
+fn each_service_of_an_action_tells_of_its_calls_when_asked_to() {
+    for vendor in Vendor::ALL {
+        let domain = DomainLease::acquire();
+        let Some(peer) = vendor.start(domain.id()) else { return };
+        let peer = Rc::new(RefCell::new(peer));
+        let mut send = ForeignClient::<SendGoal<Fibonacci>>::new(&peer, "/fibonacci/_action/send_goal");
+        let mut result = ForeignClient::<GetResult<Fibonacci>>::new(&peer, "/fibonacci/_action/get_result");
+        let mut cancel = ForeignClient::<CancelGoal>::new(&peer, "/fibonacci/_action/cancel_goal");
+        let topic = |service: &str| format!("rt/fibonacci/_action/{service}/_service_event");
+        let qos = "reliable,volatile,10";
+        read_topic::<Event<SendGoal<Fibonacci>>>(&peer, "send", &topic("send_goal"), qos);
+        read_topic::<Event<GetResult<Fibonacci>>>(&peer, "result", &topic("get_result"), qos);
+        read_topic::<Event<CancelGoal>>(&peer, "cancel", &topic("cancel_goal"), qos);
+        let mut ours = introspected_fibonacci_server(&domain, Introspection::Contents);
+        ours.run_until("matched", |_| {
+            let events = ["send", "result", "cancel"].iter().all(|id| peer.borrow().matched(id) == 1);
+            events && send.is_matched() && result.is_matched() && cancel.is_matched()
+        });
+        let goal_id = UUID { uuid: [1; 16] };
+        send.call(&SendGoalRequest { goal_id: goal_id.clone(), goal: FibonacciGoal { order: 3 } });
+        ours.run_until("the goal begun", |goals| goals.len() == 1);
+        let goal_info = GoalInfo { goal_id: goal_id.clone(), ..Default::default() };
+        cancel.call(&CancelGoalRequest { goal_info });
+        ours.run_until("the cancel accepted", |goals| goals[0].is_canceling());
+        ours.state[0].canceled(FibonacciResult::default()).unwrap();
+        result.call(&GetResultRequest::new(goal_id));
+        let received_and_sent =
+            [(ServiceEventInfo::REQUEST_RECEIVED, 1, 0), (ServiceEventInfo::RESPONSE_SENT, 0, 1)];
+        ours.run_until("what the three services tell", |_| {
+            steps::<SendGoal<Fibonacci>>(&peer, "send") == received_and_sent
+                && steps::<GetResult<Fibonacci>>(&peer, "result") == received_and_sent
+                && steps::<CancelGoal>(&peer, "cancel") == received_and_sent
         });
     }
 }

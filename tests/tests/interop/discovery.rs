@@ -2,11 +2,12 @@
 
 use std::time::Instant;
 
-use rosless_graph::{Qos, discovery_info, qos::History};
+use rosless_graph::{Qos, Sample, discovery_info, qos::History};
 use rosless_tests::{DomainLease, Vendor};
 use rosless_wire::{
-    Message,
+    Message, cdr,
     example_interfaces::srv::AddTwoInts,
+    names,
     rmw_dds_common::{self, msg::ParticipantEntitiesInfo},
     std_msgs::msg::String as Text,
 };
@@ -175,4 +176,28 @@ fn a_newcomer_knows_when_it_has_heard_everybody_of_either_vendor() {
     let graph = ours.node.context().graph();
     let nodes: Vec<_> = graph.nodes().iter().map(ToString::to_string).collect();
     assert_eq!(nodes, ["/cyclone", "/fastdds", "/looker"]);
+}
+
+#[test]
+fn a_publisher_without_history_is_told_from_one_that_is_slow() {
+    for vendor in Vendor::ALL {
+        let domain = DomainLease::acquire();
+        let Some(mut peer) = vendor.start(domain.id()) else { return };
+        let dds_type = names::type_to_dds(Text::TYPE_NAME).expect("a valid name");
+        let mut writer = |id| {
+            let qos = "reliable,transient_local,1";
+            rosless_graph::Gid(peer.writer(id, "rt/latched", &dds_type, qos, &typehash(Text::TYPE_HASH)))
+        };
+        let (silent, told) = (writer("silent"), writer("told"));
+        peer.write("told", &cdr::to_payload(&Text { data: "once".into() }));
+        let mut ours = Ours::new(&domain, "listener", Vec::new());
+        let heard = |heard: &mut Vec<String>, sample: Sample<Text>| heard.push(sample.message.data);
+        let latched = Qos::default().transient_local();
+        ours.event_loop.subscribe(&ours.node, "latched", latched, heard).unwrap();
+        let context = ours.node.context().clone();
+        ours.run_until("both have been heard", |heard| {
+            context.graph().is_empty_writer(&silent) && *heard == ["once"]
+        });
+        assert!(!context.graph().is_empty_writer(&told), "{vendor:?}");
+    }
 }

@@ -13,7 +13,7 @@ use crate::ours::{Ours, typehash};
 /// What `ros2 topic pub --once` waits before it leaves.
 const KEEP_ALIVE: Duration = Duration::from_millis(100);
 
-fn rounds() -> usize {
+pub(crate) fn rounds() -> usize {
     std::env::var("ROSLESS_ONCE").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(2)
 }
 

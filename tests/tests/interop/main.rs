@@ -9,6 +9,7 @@ mod first_contact;
 mod foreign_client;
 mod foreign_peers;
 mod large_samples;
+mod late_listeners;
 mod lifecycle;
 mod ours;
 mod services;

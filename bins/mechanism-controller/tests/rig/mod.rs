@@ -1,19 +1,19 @@
 //! Controller, stand-in and an observer on a DDS domain of their own.
 
 use std::{
-    process::{ChildStdin, Command, ExitStatus},
+    ops::{Deref, DerefMut},
+    process::{ChildStdin, ExitStatus},
     sync::OnceLock,
     time::Duration,
 };
 
-use rosless_graph::{Context, ContextOptions, EventLoop, Node, Publisher, Qos, config::DiscoveryRange};
+use rosless_graph::{Publisher, Qos};
 use rosless_mechanism::{messages::Dialect, profile::ActuatorArrays};
-use rosless_tests::{Daemon, DomainLease, sibling_binary};
+use rosless_tests::{Daemon, sibling_binary};
 use rosless_wire::{mecha_control::msg::MechaState, std_msgs::msg::Bool};
 
 const CONTROLLER: &str = env!("CARGO_BIN_EXE_mechanism-controller");
-/// Generous, because the machine may be busy; nothing waits this long when all is well.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = rosless_tests::Rig::<()>::PATIENCE;
 
 /// Outputs of the controller as they arrived.
 #[derive(Debug, Default)]
@@ -67,57 +67,36 @@ impl Finished {
 }
 
 pub(crate) struct Rig {
-    pub(crate) event_loop: EventLoop<Observed>,
-    pub(crate) node: Node,
-    pub(crate) observed: Observed,
+    rig: rosless_tests::Rig<Observed>,
     pub(crate) mecha_state: Publisher<MechaState>,
-    lease: DomainLease,
 }
 
 impl Rig {
     pub(crate) fn new<D: Dialect>() -> Self {
-        let lease = DomainLease::acquire();
-        let mut options = ContextOptions::for_domain(lease.id());
-        options.settings.environment.discovery_range = DiscoveryRange::Localhost;
-        let context = Context::new(options).expect("the domain can be joined");
-        let node = context.node("observer").expect("a valid name");
-        let event_loop = EventLoop::new(&context).expect("one loop");
+        let rig = rosless_tests::Rig::<Observed>::new();
+        let (events, node) = (&rig.events, &rig.node);
         let all = Qos::default().keep_all();
-        event_loop
-            .subscribe::<D::Actuators>(&node, "daiza_clamp", all, |seen: &mut Observed, sample| {
+        events
+            .subscribe::<D::Actuators>(node, "daiza_clamp", all, |seen, sample| {
                 seen.pedestal.push(sample.message.into());
             })
             .expect("subscription");
-        event_loop
-            .subscribe::<D::Actuators>(&node, "hina_dastpan", all, |seen, sample| {
+        events
+            .subscribe::<D::Actuators>(node, "hina_dastpan", all, |seen, sample| {
                 seen.doll.push(sample.message.into())
             })
             .expect("subscription");
-        event_loop
-            .subscribe::<Bool>(&node, "bonbori_msg", all, |seen, sample| {
+        events
+            .subscribe::<Bool>(node, "bonbori_msg", all, |seen, sample| {
                 seen.lantern.push(sample.message.data)
             })
             .expect("subscription");
         let mecha_state = node.publisher("mecha_state", Qos::default()).expect("publisher");
-        Self { event_loop, node, observed: Observed::default(), mecha_state, lease }
-    }
-
-    pub(crate) fn domain(&self) -> u16 {
-        self.lease.id()
-    }
-
-    fn prepare(&self, mut command: Command) -> Command {
-        command
-            .env("ROS_DOMAIN_ID", self.lease.id().to_string())
-            .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-            .env_remove("ROS_STATIC_PEERS");
-        command
+        Self { rig, mecha_state }
     }
 
     fn spawn(&self, program: &str, args: &[&str]) -> Daemon {
-        let mut command = Command::new(program);
-        command.args(args);
-        Daemon::spawn(self.prepare(command))
+        Daemon::spawn(self.domain.command(program, args))
     }
 
     /// A controller that is up and seen by the observer; quick settling, because the stand-in is quick.
@@ -149,17 +128,15 @@ impl Rig {
 
     /// Starts a command that is typed to.
     pub(crate) fn start_with_stdin(&self, args: &[&str]) -> (Daemon, ChildStdin) {
-        let mut command = Command::new(CONTROLLER);
-        command.args(args);
-        Daemon::spawn_with_stdin(self.prepare(command))
+        Daemon::spawn_with_stdin(self.domain.command(CONTROLLER, args))
     }
 
     /// A shell with job control on a terminal of its own that is typed to; it knows the two programs as $CONTROLLER and $DUMMY.
     pub(crate) fn terminal(&self) -> (Daemon, ChildStdin) {
-        let mut command = Command::new("script");
-        command.args(["-qfc", "bash --norc --noprofile -i", "/dev/null"]);
+        let shell = ["-qfc", "bash --norc --noprofile -i", "/dev/null"];
+        let mut command = self.domain.command("script", &shell);
         command.env("CONTROLLER", CONTROLLER).env("DUMMY", dummy_program());
-        Daemon::spawn_with_stdin(self.prepare(command))
+        Daemon::spawn_with_stdin(command)
     }
 
     /// Runs a command to its end while observing.
@@ -188,22 +165,6 @@ impl Rig {
         Finished { status: status.expect("has ended"), output: daemon.output() }
     }
 
-    pub(crate) fn observe(&mut self, duration: Duration) {
-        self.event_loop.run_for(&mut self.observed, duration).expect("the loop runs");
-    }
-
-    #[track_caller]
-    pub(crate) fn until(&mut self, what: &str, mut condition: impl FnMut(&Observed) -> bool) {
-        let event_loop = &self.event_loop;
-        // A tick lets conditions that no event announces be looked at again.
-        let tick = event_loop.timer(Duration::from_millis(20), |_| {});
-        let held = event_loop
-            .run_until(&mut self.observed, PATIENCE, |seen| condition(seen))
-            .expect("the loop runs");
-        tick.cancel();
-        assert!(held, "not within {PATIENCE:?}: {what}; observed {:?}", self.observed);
-    }
-
     /// The controller's state as `watch --json` tells it.
     #[track_caller]
     pub(crate) fn status(&mut self) -> serde_json::Value {
@@ -225,6 +186,20 @@ impl Rig {
             }
             assert!(std::time::Instant::now() < deadline, "not within {PATIENCE:?}: {what}; last {status}");
         }
+    }
+}
+
+impl Deref for Rig {
+    type Target = rosless_tests::Rig<Observed>;
+
+    fn deref(&self) -> &rosless_tests::Rig<Observed> {
+        &self.rig
+    }
+}
+
+impl DerefMut for Rig {
+    fn deref_mut(&mut self) -> &mut rosless_tests::Rig<Observed> {
+        &mut self.rig
     }
 }
 

@@ -246,7 +246,7 @@ fn hostile_samples_lose_nothing() {
     let info = MocapInfo { system_source: long.clone(), ..MocapInfo::default() };
     environment.publish(cdr::to_payload(&info));
     daemon.wait_for_line("bad source: the name has 65536 bytes", PATIENCE);
-    daemon.wait_for_line("bad source: the name is empty", PATIENCE);
+    daemon.wait_for_line("bad source: system name '' is not valid", PATIENCE);
     system.wait_for_line("such samples so far", PATIENCE);
 
     observer.say(0, "after the storm", &[]);

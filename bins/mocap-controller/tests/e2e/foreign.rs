@@ -11,6 +11,9 @@ fn unhex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
 }
 
+/// START of session_1 for everybody, as the original's controller publishes it.
+const START: &str = "000100000000000000f153650065cd1d110000006d6f6361705f636f6e74726f6c6c6572000000000a00000073657373696f6e5f3100000000000000";
+
 /// A peer of another vendor publishes the golden START; the system obeys and its answers are the golden layout.
 fn foreign_controller(vendor: Vendor) {
     let stage = Stage::new();
@@ -34,7 +37,7 @@ fn foreign_controller(vendor: Vendor) {
     assert!(text(&endpoint.user_data).contains("typehash=RIHS01_21a44c9c"), "{endpoint:?}");
     // Matched with our system's reader and with its own.
     peer.wait_matched("control", 2);
-    peer.write("control", &unhex("000100000000000000f153650065cd1d110000006d6f6361705f636f6e74726f6c6c6572000000000a00000073657373696f6e5f3100000000000000"));
+    peer.write("control", &unhex(START));
     system.wait_for_line(r#"session "session_1" requested by "mocap_controller""#, crate::stage::PATIENCE);
     let heard = peer.wait_samples("heard", 2);
     let ack = heard.iter().map(|s| &s.payload).find(|p| p[4] == 1).expect("an ACK_START");
@@ -53,25 +56,35 @@ fn a_fast_dds_controller_starts_our_system() {
     foreign_controller(Vendor::FastDds);
 }
 
-/// A client that publishes before it subscribes, as `ros2 mocap4r2 start NAME` does, hears the answer all the same.
-fn late_asker(vendor: Vendor) {
-    let stage = Stage::new();
-    let Some(mut peer): Option<ForeignPeer> = vendor.start(stage.domain()) else { return };
-    let _system = stage.system(&["--kind", "auxiliary", "--dialect", "mocap4r2", "--name", "mocap_system_1"]);
-    peer.writer("control", "rt/mocap4r2_control", CONTROL, "reliable,volatile,100", &[]);
-    peer.wait_matched("control", 1);
-    peer.write("control", &unhex("000100000000000000f153650065cd1d110000006d6f6361705f636f6e74726f6c6c6572000000000a00000073657373696f6e5f3100000000000000"));
-    peer.reader("heard", "rt/mocap4r2_control", CONTROL, "reliable,volatile,100", &[]);
-    let heard = peer.wait_samples("heard", 1);
-    assert!(heard.iter().any(|sample| sample.payload[4] == 1), "an ACK_START");
+/// `ros2 mocap4r2 start` publishes first and subscribes then.
+#[test]
+fn an_acknowledgement_waits_for_a_controller_that_listens_after_it_has_asked() {
+    for vendor in Vendor::ALL {
+        let stage = Stage::new();
+        let Some(mut peer) = vendor.start(stage.domain()) else { return };
+        let system =
+            stage.system(&["--kind", "auxiliary", "--dialect", "mocap4r2", "--name", "mocap_system_1"]);
+        peer.writer("control", "rt/mocap4r2_control", CONTROL, "reliable,volatile,100", &[]);
+        peer.wait_matched("control", 1);
+        peer.write("control", &unhex(START));
+        system
+            .wait_for_line(r#"session "session_1" requested by "mocap_controller""#, crate::stage::PATIENCE);
+        peer.reader("heard", "rt/mocap4r2_control", CONTROL, "reliable,volatile,100", &[]);
+        assert_eq!(peer.wait_samples("heard", 1)[0].payload[4], 1, "{vendor:?}: an ACK_START");
+    }
 }
 
+/// The original has its publisher of announcements before it is configured; discovery says that it has announced nothing.
 #[test]
-fn a_cyclone_client_that_listens_after_it_spoke_hears_the_answer() {
-    late_asker(Vendor::Cyclone);
-}
-
-#[test]
-fn a_fast_dds_client_that_listens_after_it_spoke_hears_the_answer() {
-    late_asker(Vendor::FastDds);
+fn nobody_waits_for_a_foreign_system_that_is_not_configured() {
+    for vendor in Vendor::ALL {
+        let stage = Stage::new();
+        let Some(mut peer) = vendor.start(stage.domain()) else { return };
+        peer.writer("info", "rt/mocap4r2_environment", INFO, "reliable,transient_local,1", &[]);
+        let _system =
+            stage.system(&["--kind", "auxiliary", "--dialect", "mocap4r2", "--name", "mocap_system_1"]);
+        let status = stage.command(&["--dialect", "mocap4r2", "status"]);
+        assert_eq!(text(&status.stdout), "mocap_system_1\tREADY\n");
+        assert!(!text(&status.stderr).contains("not everybody"), "{vendor:?}: {}", text(&status.stderr));
+    }
 }

@@ -3,7 +3,7 @@
 use rosless_graph::action::{ActionClient, GoalId, GoalState, GoalUpdate};
 use rosless_motion::RawPrimitive;
 use rosless_motion::messages::{to_control, to_industrial};
-use rosless_tests::Daemon;
+use rosless_tests::{Daemon, Usage};
 use rosless_wire::{
     Action,
     control_msgs::{
@@ -15,7 +15,7 @@ use rosless_wire::{
         msg::MotionSequence,
     },
 };
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, rc::Rc, time::Instant};
 
 use crate::rig::{NODE, PATIENCE, Rig, Seen, blended, command, lin, long_ptp, ptp, unreachable};
 
@@ -135,7 +135,7 @@ fn one_goal_at_a_time_and_every_rejection_has_its_reason() {
         });
     }
     let next = offer(&client, control(&bad_goals[0]));
-    rig.wait("the next goal works", |_| next.ended().is_some());
+    rig.until("the next goal works", |_| next.ended().is_some());
     assert_eq!(next.ended().unwrap().0, GoalState::Succeeded);
 }
 
@@ -154,7 +154,7 @@ fn a_goal_the_robot_cannot_do_is_aborted_with_the_reason() {
     let line = rig.daemon.wait_for_line("cannot be executed", PATIENCE);
     assert!(!line.contains("STOP_MOTION"), "nobody has to do anything: {line}");
     let next = offer(&client, control(&[joint_move(0.1)]));
-    rig.wait("the next goal works", |_| next.ended().is_some());
+    rig.until("the next goal works", |_| next.ended().is_some());
     assert_eq!(next.ended().unwrap().0, GoalState::Succeeded);
 }
 
@@ -164,7 +164,7 @@ fn a_client_that_dies_does_not_lock_the_controller() {
     let file = std::env::temp_dir().join(format!("primitive-queue-{}.yaml", std::process::id()));
     std::fs::write(&file, "- {ptp: [-0.2, 0, 1.4, 0, 0.6, 0], move_time: 2}").unwrap();
     let path = file.to_str().unwrap();
-    let mut doomed = Daemon::spawn(command(&rig.lease, &["send", "--action", path]));
+    let mut doomed = Daemon::spawn(command(&rig.domain, &["send", "--action", path]));
     rig.until("its goal moves the robot", |seen| seen.count("started") == 1);
     doomed.signal("KILL");
     doomed.wait(PATIENCE);
@@ -172,4 +172,39 @@ fn a_client_that_dies_does_not_lock_the_controller() {
     let again = rig.cli(&["send", "--action", path]);
     assert!(again.status.success(), "{again:?}");
     std::fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn a_flood_of_goals_fills_neither_the_log_nor_the_memory() {
+    const GOALS: usize = 6000;
+    // As many as the client keeps for a server that is behind.
+    const AT_ONCE: usize = 8;
+    let mut rig = Rig::new(&[]);
+    let client = client::<ExecuteMotionPrimitiveSequence>(&mut rig, "motion_sequence");
+    let memory = Usage::of(rig.daemon.pid()).unwrap().resident_bytes;
+    let (start, answered) = (Instant::now(), Rc::new(RefCell::new(0)));
+    let mut sent = 0;
+    while sent < GOALS {
+        for _ in 0..AT_ONCE {
+            let answered = answered.clone();
+            client.send_goal(control(&[]), PATIENCE, PATIENCE, move |_, update| {
+                assert_eq!(update, GoalUpdate::Rejected);
+                *answered.borrow_mut() += 1;
+            });
+            sent += 1;
+        }
+        rig.until("each goal is answered", |_| *answered.borrow() == sent);
+        rig.seen.events.clear();
+    }
+    let took = start.elapsed().as_secs_f64();
+    // The last of those left out are told with the next that is not.
+    let shown =
+        rig.daemon.filter_map(|line| line.contains("rejected: the sequence is empty").then_some(())).len();
+    assert!(shown < 300 + (30.0 * took) as usize, "{shown} lines in {took} s");
+    assert!(shown < GOALS / 2, "nothing was left out in {took} s");
+    let now = Usage::of(rig.daemon.pid()).unwrap().resident_bytes;
+    assert!(now < memory + (32 << 20), "memory went from {memory} to {now} bytes");
+    let next = offer(&client, control(&[joint_move(0.1)]));
+    rig.until("the next goal works", |_| next.ended().is_some());
+    assert_eq!(next.ended().unwrap().0, GoalState::Succeeded);
 }

@@ -56,7 +56,7 @@ fn stop_and_reset_return_when_it_is_so() {
 #[test]
 fn watch_shows_the_life_of_a_primitive() {
     let mut rig = Rig::new(&[]);
-    let watch = Daemon::spawn(command(&rig.lease, &["watch"]));
+    let watch = Daemon::spawn(command(&rig.domain, &["watch"]));
     watch.wait_for_line("IDLE", PATIENCE);
     rig.send(&ptp(0.1));
     for line in ["accepted     0", "started      0", "finished     0"] {
@@ -119,11 +119,11 @@ fn a_sender_ends_when_its_controller_is_restarted() {
     for arguments in [vec!["send"], vec!["send", "--action"]] {
         let begun = rig.seen.count("started");
         let arguments = [arguments, vec![file.to_str().unwrap()]].concat();
-        let mut sender = Daemon::spawn(command(&rig.lease, &arguments));
+        let mut sender = Daemon::spawn(command(&rig.domain, &arguments));
         rig.until("it moves", |seen| seen.count("started") > begun);
         rig.daemon.signal("KILL");
         rig.daemon.wait(PATIENCE);
-        rig.daemon = Daemon::spawn(command(&rig.lease, &["run"]));
+        rig.daemon = Daemon::spawn(command(&rig.domain, &["run"]));
         assert_eq!(sender.wait(PATIENCE).code(), Some(3));
         sender.wait_for_line("was restarted; what it had to do is lost", PATIENCE);
     }
@@ -183,11 +183,11 @@ fn a_reader_that_leaves_ends_nothing_but_the_printing() {
     {
         let (reader, writer) = pipe().unwrap();
         drop(reader);
-        let output = command(&rig.lease, &arguments).stdout(writer).output().unwrap();
+        let output = command(&rig.domain, &arguments).stdout(writer).output().unwrap();
         assert_eq!((output.status.code(), text(&output).as_str()), (Some(0), ""), "{arguments:?}");
         if matches!(arguments[0], "state" | "plot") {
             let full = File::options().write(true).open("/dev/full").unwrap();
-            let output = command(&rig.lease, &arguments).stdout(full).output().unwrap();
+            let output = command(&rig.domain, &arguments).stdout(full).output().unwrap();
             assert_eq!(output.status.code(), Some(1), "{arguments:?}");
             assert!(text(&output).contains("cannot write to stdout"), "{}", text(&output));
         }
@@ -199,7 +199,7 @@ fn a_reader_that_leaves_ends_nothing_but_the_printing() {
 fn watch_ends_with_its_reader_although_nothing_happens() {
     let rig = Rig::new(&[]);
     let (reader, writer) = pipe().unwrap();
-    let mut watch = command(&rig.lease, &["watch"]).stdout(writer).spawn().unwrap();
+    let mut watch = command(&rig.domain, &["watch"]).stdout(writer).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(reader).read_line(&mut line).unwrap();
     assert!(line.contains("IDLE"), "{line}");

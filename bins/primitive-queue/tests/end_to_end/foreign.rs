@@ -12,7 +12,7 @@ const TYPE: &str = "industrial_robot_motion_interfaces::msg::dds_::MotionPrimiti
 
 fn served(vendor: Vendor) {
     let mut rig = Rig::new(&[]);
-    let Some(mut peer) = vendor.start(rig.lease.id()) else { return };
+    let Some(mut peer) = vendor.start(rig.domain.id()) else { return };
     let user_data = format!("typehash={};", MotionPrimitive::TYPE_HASH);
     let command = cdr::to_payload(&to_industrial(&ptp(0.1)));
     let knock = cdr::to_payload(&to_industrial(&helper(code::RESET_STOP)));

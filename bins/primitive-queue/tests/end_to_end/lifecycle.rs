@@ -1,47 +1,22 @@
 //! The controller as a managed node.
 
-use std::{cell::RefCell, rc::Rc};
-
 use rosless_graph::lifecycle::State;
-use rosless_wire::{
-    Service,
-    lifecycle_msgs::{msg::Transition, srv},
-    rcl_interfaces::{
-        msg::{Parameter, ParameterType, ParameterValue},
-        srv::{SetParameters, SetParametersRequest},
-    },
-};
+use rosless_wire::lifecycle_msgs::{msg::Transition, srv};
 
 use crate::rig::{NODE, PATIENCE, Rig, long_ptp, ptp};
 
-fn call<T: Service>(rig: &mut Rig, name: &str, request: &T::Request) -> T::Response {
-    let client = rig.events.client::<T>(&rig.node, &format!("{NODE}/{name}")).unwrap();
-    let answer = Rc::new(RefCell::new(None));
-    let slot = answer.clone();
-    client.call(request, PATIENCE, move |_, response| *slot.borrow_mut() = Some(response.unwrap()));
-    rig.wait(name, |_| answer.borrow().is_some());
-    client.close();
-    answer.take().unwrap()
-}
-
 fn change(rig: &mut Rig, label: &str) -> bool {
     let transition = Transition { id: 0, label: label.into() };
-    call::<srv::ChangeState>(rig, "change_state", &srv::ChangeStateRequest { transition }).success
+    rig.call::<srv::ChangeState>(&format!("{NODE}/change_state"), &srv::ChangeStateRequest { transition })
+        .success
 }
 
 fn state(rig: &mut Rig) -> u8 {
-    call::<srv::GetState>(rig, "get_state", &srv::GetStateRequest::default()).current_state.id
+    rig.call::<srv::GetState>(&format!("{NODE}/get_state"), &srv::GetStateRequest::default()).current_state.id
 }
 
 fn set_queue_size(rig: &mut Rig, size: i64) -> (bool, String) {
-    let value = ParameterValue {
-        r#type: ParameterType::PARAMETER_INTEGER,
-        integer_value: size,
-        ..ParameterValue::default()
-    };
-    let parameters = vec![Parameter { name: "queue_size".into(), value }];
-    let result =
-        call::<SetParameters>(rig, "set_parameters", &SetParametersRequest { parameters }).results.remove(0);
+    let result = rig.set_parameters(NODE, &[("queue_size".into(), size.into())]).remove(0);
     (result.successful, result.reason)
 }
 
@@ -127,5 +102,5 @@ fn it_leaves_on_a_signal() {
     let mut rig = Rig::new(&[]);
     rig.daemon.signal("TERM");
     assert_eq!(rig.daemon.wait(PATIENCE).code(), Some(0));
-    rig.wait("peers see it go", |rig| !rig.context.graph().has_node(NODE));
+    rig.wait("peers see it go", |rig| !rig.node.context().graph().has_node(NODE));
 }

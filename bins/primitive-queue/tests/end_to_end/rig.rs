@@ -1,12 +1,13 @@
 //! A controller process and a peer that sends to it and hears everything it tells.
 
 use std::{
+    ops::{Deref, DerefMut},
     process::{Command, Output},
     time::{Duration, Instant},
 };
 
 use rosless_arm::{Joints, Robot};
-use rosless_graph::{Context, ContextOptions, EventLoop, Handle, Node, Publisher, Qos};
+use rosless_graph::{Handle, Node, Publisher, Qos};
 use rosless_motion::{QueueStatus, RawPose, RawPrimitive, messages::to_industrial, primitive::code};
 use rosless_tests::{Daemon, DomainLease};
 use rosless_wire::{
@@ -16,7 +17,7 @@ use rosless_wire::{
 };
 use serde_json::Value;
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = rosless_tests::Rig::<()>::PATIENCE;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_primitive-queue");
 pub(crate) const NODE: &str = "/motion_primitive_controller";
 
@@ -73,22 +74,12 @@ impl Seen {
 /// Fields are dropped in this order.
 pub(crate) struct Rig {
     pub(crate) reference: Publisher<MotionPrimitive>,
-    pub(crate) events: EventLoop<Seen>,
-    pub(crate) seen: Seen,
-    pub(crate) node: Node,
-    pub(crate) context: Context,
     pub(crate) daemon: Daemon,
-    pub(crate) lease: DomainLease,
+    rig: rosless_tests::Rig<Seen>,
 }
 
 pub(crate) fn command(lease: &DomainLease, arguments: &[&str]) -> Command {
-    let mut command = Command::new(PROGRAM);
-    command
-        .args(arguments)
-        .env("ROS_DOMAIN_ID", lease.id().to_string())
-        .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-        .env_remove("ROS_STATIC_PEERS");
-    command
+    lease.command(PROGRAM, arguments)
 }
 
 impl Rig {
@@ -107,14 +98,11 @@ impl Rig {
 
     /// A controller started with these arguments; nothing is waited for.
     pub(crate) fn with(arguments: &[&str]) -> Self {
-        let lease = DomainLease::acquire();
-        let daemon = Daemon::spawn(command(&lease, arguments));
-        let context = Context::new(ContextOptions::for_domain(lease.id())).unwrap();
-        let node = context.node("peer").unwrap();
-        let events = EventLoop::new(&context).unwrap();
-        listen(&events, &node);
-        let reference = node.publisher(&format!("{NODE}/reference"), Qos::default().depth(100)).unwrap();
-        Self { reference, events, seen: Seen::default(), node, context, daemon, lease }
+        let rig = rosless_tests::Rig::<Seen>::new();
+        let daemon = Daemon::spawn(command(&rig.domain, arguments));
+        listen(&rig.events, &rig.node);
+        let reference = rig.node.publisher(&format!("{NODE}/reference"), Qos::default().depth(100)).unwrap();
+        Self { reference, daemon, rig }
     }
 
     pub(crate) fn send(&self, raw: &RawPrimitive) {
@@ -131,20 +119,27 @@ impl Rig {
                 "not within {PATIENCE:?}: {what}; events {:?}",
                 self.seen.events
             );
-            let mut first = true;
-            let slice = Duration::from_millis(50);
-            self.events.run_until(&mut self.seen, slice, |_| !std::mem::take(&mut first)).unwrap();
+            self.observe(Duration::from_millis(20));
         }
-    }
-
-    #[track_caller]
-    pub(crate) fn until(&mut self, what: &str, mut done: impl FnMut(&Seen) -> bool) {
-        self.wait(what, |rig| done(&rig.seen));
     }
 
     /// Runs a command of the program to its end.
     pub(crate) fn cli(&self, arguments: &[&str]) -> Output {
-        command(&self.lease, arguments).output().unwrap()
+        command(&self.domain, arguments).output().unwrap()
+    }
+}
+
+impl Deref for Rig {
+    type Target = rosless_tests::Rig<Seen>;
+
+    fn deref(&self) -> &rosless_tests::Rig<Seen> {
+        &self.rig
+    }
+}
+
+impl DerefMut for Rig {
+    fn deref_mut(&mut self) -> &mut rosless_tests::Rig<Seen> {
+        &mut self.rig
     }
 }
 

@@ -37,7 +37,7 @@ fn a_thousand_primitives_are_streamed_and_blended_without_a_stop() {
     let file = std::env::temp_dir().join(format!("primitive-queue-stream-{}.yaml", std::process::id()));
     std::fs::write(&file, yaml).unwrap();
     let mut sender = rosless_tests::Daemon::spawn(crate::rig::command(
-        &rig.lease,
+        &rig.domain,
         &["send", "--json", file.to_str().unwrap()],
     ));
     let mut finished = 0;

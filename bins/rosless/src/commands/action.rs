@@ -5,16 +5,16 @@ use std::{cell::RefCell, collections::BTreeSet, rc::Rc, time::Duration};
 use clap::{Args, Subcommand};
 use rosless_graph::{
     Graph, Qos,
+    action::{GoalId, GoalState},
     graph::{Endpoint, Role},
 };
 use rosless_schema::{DynamicMessage, Registry, Value, YamlStyle};
 use rosless_wire::{
     action_msgs::{
-        msg::{GoalInfo, GoalStatus},
+        msg::GoalInfo,
         srv::{CancelGoal, CancelGoalRequest},
     },
     builtin_interfaces::msg::Time,
-    unique_identifier_msgs::msg::UUID,
 };
 use serde_json::json;
 
@@ -180,7 +180,7 @@ impl SendGoal {
         if !offered.contains(&ty) {
             return Err(Failure::new(format!("{action} is a {}, not a {ty}", joined(&offered))));
         }
-        let id: [u8; 16] = uuid();
+        let id = GoalId::random();
         let feedback = Rc::new(RefCell::new(Feedback { early: Some(Vec::new()), json: environment.json() }));
         if self.feedback {
             follow_feedback(session, &registry, &action, &ty, id, feedback.clone())?;
@@ -198,7 +198,7 @@ impl SendGoal {
         if reply.get("accepted") != Some(&Value::Bool(true)) {
             return Err(Failure::new("Goal was rejected."));
         }
-        say(format!("Goal accepted with ID: {}\n", hex(&id)));
+        say(format!("Goal accepted with ID: {}\n", hex(id)));
         feedback.borrow_mut().accepted();
         self.result(environment, session, &action, &ty, id)
     }
@@ -219,7 +219,7 @@ impl SendGoal {
         session: &Session,
         action: &str,
         ty: &str,
-        id: [u8; 16],
+        id: GoalId,
     ) -> Result<()> {
         let service = format!("{action}/_action/get_result");
         let types = service_types(environment, session, &service, &format!("{ty}_GetResult"))?;
@@ -253,13 +253,14 @@ impl SendGoal {
             return Err(interrupted.unwrap_or_else(|| Failure::new("the server sent no result")));
         };
         let reply = DynamicMessage::from_payload(&response.ty, &reply?).map_err(undecodable)?;
-        let status = match reply.get("status") {
-            Some(Value::Int(status)) => status_name(*status as i8),
-            _ => "UNKNOWN",
+        let state = match reply.get("status") {
+            Some(Value::Int(status)) => GoalState::from_id(*status as i8),
+            _ => GoalState::Unknown,
         };
+        let status = state.to_string().to_uppercase();
         let result = reply.get("result");
         if environment.json() {
-            output::json_line(&json!({"goal_id": hex(&id), "status": status, "result": result}));
+            output::json_line(&json!({"goal_id": hex(id), "status": status, "result": result}));
         } else {
             if let Some(Value::Message(result)) = result {
                 out!("Result:\n    {}", result.to_yaml(YamlStyle::default()));
@@ -268,7 +269,7 @@ impl SendGoal {
         }
         match interrupted {
             Some(failure) => Err(failure),
-            None if status == "SUCCEEDED" => Ok(()),
+            None if state == GoalState::Succeeded => Ok(()),
             None => Err(Failure::new(format!("the goal did not succeed: {status}")).told_in_json()),
         }
     }
@@ -303,7 +304,7 @@ fn follow_feedback(
     registry: &Registry,
     action: &str,
     ty: &str,
-    id: [u8; 16],
+    id: GoalId,
     feedback: Rc<RefCell<Feedback>>,
 ) -> Result<()> {
     let topic = format!("{action}/_action/feedback");
@@ -319,7 +320,7 @@ fn follow_feedback(
         Qos::default(),
         move |(), sample| {
             let Ok(message) = DynamicMessage::from_payload(&ty, &sample.message) else { return };
-            if message.get("goal_id.uuid") == Some(&Value::Bytes(id.to_vec()))
+            if message.get("goal_id.uuid") == Some(&Value::Bytes(id.0.to_vec()))
                 && let Some(news) = message.get("feedback")
             {
                 feedback.borrow_mut().arrived(news.clone());
@@ -329,9 +330,9 @@ fn follow_feedback(
     Ok(())
 }
 
-fn cancel(session: &Session, action: &str, id: [u8; 16]) -> Result<()> {
+fn cancel(session: &Session, action: &str, id: GoalId) -> Result<()> {
     err!("Canceling goal...");
-    let goal_info = GoalInfo { goal_id: UUID { uuid: id }, stamp: Time::default() };
+    let goal_info = GoalInfo { goal_id: id.into(), stamp: Time::default() };
     let service = format!("{action}/_action/cancel_goal");
     let response = session.call::<CancelGoal>(&service, &CancelGoalRequest { goal_info }, ANSWER)?;
     match response.goals_canceling.is_empty() {
@@ -342,8 +343,8 @@ fn cancel(session: &Session, action: &str, id: [u8; 16]) -> Result<()> {
 }
 
 /// A request about one goal, with the goal itself where it is offered.
-fn with_id(known: &types::KnownType, id: [u8; 16], goal: Option<&DynamicMessage>) -> Result<Vec<u8>> {
-    let mut request = json!({"goal_id": {"uuid": id}});
+fn with_id(known: &types::KnownType, id: GoalId, goal: Option<&DynamicMessage>) -> Result<Vec<u8>> {
+    let mut request = json!({"goal_id": {"uuid": id.0}});
     if let Some(goal) = goal {
         request["goal"] = json!(goal);
     }
@@ -352,30 +353,11 @@ fn with_id(known: &types::KnownType, id: [u8; 16], goal: Option<&DynamicMessage>
     Ok(message.to_payload())
 }
 
-/// A random (version 4) identifier.
-fn uuid() -> [u8; 16] {
-    let mut id: [u8; 16] = rand::random();
-    id[6] = id[6] & 0x0f | 0x40;
-    id[8] = id[8] & 0x3f | 0x80;
-    id
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// As `ros2 action` prints it: without dashes.
+fn hex(id: GoalId) -> String {
+    id.to_string().replace('-', "")
 }
 
 fn undecodable(error: rosless_schema::DecodeError) -> Failure {
     Failure::new(format!("the server's answer cannot be decoded: {error}"))
-}
-
-fn status_name(status: i8) -> &'static str {
-    match status {
-        GoalStatus::STATUS_ACCEPTED => "ACCEPTED",
-        GoalStatus::STATUS_EXECUTING => "EXECUTING",
-        GoalStatus::STATUS_CANCELING => "CANCELING",
-        GoalStatus::STATUS_SUCCEEDED => "SUCCEEDED",
-        GoalStatus::STATUS_CANCELED => "CANCELED",
-        GoalStatus::STATUS_ABORTED => "ABORTED",
-        _ => "UNKNOWN",
-    }
 }

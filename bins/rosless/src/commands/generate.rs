@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::PathBuf};
 
-use clap::{Args, CommandFactory as _};
+use clap::Args;
 use rosless_cli::completion;
 
 use crate::{
@@ -44,12 +44,12 @@ impl Man {
         let failed = |error: io::Error| Failure::new(format!("cannot write the manual pages: {error}"));
         let Some(dir) = &self.dir else {
             let mut page = Vec::new();
-            clap_mangen::Man::new(Cli::command()).render(&mut page).map_err(failed)?;
+            clap_mangen::Man::new(rosless_cli::command::<Cli>()).render(&mut page).map_err(failed)?;
             output::raw(&String::from_utf8_lossy(&page));
             return Ok(());
         };
         fs::create_dir_all(dir).map_err(failed)?;
-        clap_mangen::generate_to(Cli::command(), dir).map_err(failed)?;
+        clap_mangen::generate_to(rosless_cli::command::<Cli>(), dir).map_err(failed)?;
         out!("manual pages written to {}", dir.display());
         Ok(())
     }

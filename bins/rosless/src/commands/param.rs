@@ -1,7 +1,7 @@
 //! `rosless param`.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     time::Duration,
@@ -14,15 +14,8 @@ use rosless_graph::{
     parameters::{ParameterType, ParameterValue},
 };
 use rosless_schema::{Value, python, yaml_float, yaml_text};
-use rosless_wire::rcl_interfaces::{
-    msg::{Parameter, ParameterDescriptor},
-    srv::{
-        DescribeParameters, DescribeParametersRequest, GetParameters, GetParametersRequest, ListParameters,
-        ListParametersRequest, SetParameters, SetParametersRequest,
-    },
-};
+use rosless_wire::rcl_interfaces::msg::ParameterDescriptor;
 use serde_json::json;
-use serde_yaml_ng::Value as Yaml;
 
 use super::{HiddenNodes, names::nodes as node_names};
 use crate::{
@@ -197,9 +190,7 @@ fn find(session: &Session, name: &str) -> Result<String> {
 
 /// The names of a node's parameters, sorted.
 fn names(session: &Session, node: &str, prefixes: Vec<String>) -> Result<Vec<String>> {
-    let request = ListParametersRequest { prefixes, depth: 0 };
-    let response = session.call::<ListParameters>(&format!("{node}/list_parameters"), &request, ANSWER)?;
-    let mut names = response.result.names;
+    let mut names = session.answered(|done| session.parameters(node).list(prefixes, ANSWER, done))?;
     names.sort();
     Ok(names)
 }
@@ -215,9 +206,7 @@ fn unknown(node: &str, name: &str, known: &[String]) -> Failure {
 }
 
 fn get(session: &Session, node: &str, names: Vec<String>) -> Result<Vec<ParameterValue>> {
-    let service = format!("{node}/get_parameters");
-    let response = session.call::<GetParameters>(&service, &GetParametersRequest { names }, ANSWER)?;
-    Ok(response.values.into_iter().map(ParameterValue::from).collect())
+    session.answered(|done| session.parameters(node).get(names, ANSWER, done))
 }
 
 fn list(
@@ -263,14 +252,12 @@ fn describe(environment: &Environment, session: &Session, node: &str, names: Vec
     if let Some(missing) = names.iter().find(|name| !known.contains(name)) {
         return Err(unknown(node, missing, &known));
     }
-    let service = format!("{node}/describe_parameters");
-    let response =
-        session.call::<DescribeParameters>(&service, &DescribeParametersRequest { names }, ANSWER)?;
+    let descriptors = session.answered(|done| session.parameters(node).describe(names, ANSWER, done))?;
     if environment.json() {
-        output::json(&response.descriptors);
+        output::json(&descriptors);
         return Ok(());
     }
-    for descriptor in response.descriptors {
+    for descriptor in descriptors {
         describe_one(&descriptor);
     }
     Ok(())
@@ -312,10 +299,9 @@ fn set(
     name: &str,
     value: ParameterValue,
 ) -> Result<std::result::Result<String, String>> {
-    let parameters = vec![Parameter { name: name.to_owned(), value: value.into() }];
-    let service = format!("{node}/set_parameters");
-    let response = session.call::<SetParameters>(&service, &SetParametersRequest { parameters }, ANSWER)?;
-    let result = response.results.into_iter().next().unwrap_or_default();
+    let values = [(name.to_owned(), value)];
+    let results = session.answered(|done| session.parameters(node).set(&values, ANSWER, done))?;
+    let result = results.into_iter().next().unwrap_or_default();
     let reason = if result.reason.is_empty() { String::new() } else { format!(": {}", result.reason) };
     Ok(if result.successful { Ok(reason) } else { Err(reason) })
 }
@@ -332,12 +318,7 @@ fn load(
     let text = fs::read_to_string(path).map_err(|error| wrong(&error))?;
     let mut overrides = ParameterOverrides::default();
     overrides.add_file(&text).map_err(|error| wrong(&error))?;
-    let mut values = overrides.for_node(node);
-    if no_wildcard {
-        let document = serde_yaml_ng::from_str(&text).map_err(|error| wrong(&error))?;
-        let named = named_parameters(&document, node.trim_start_matches('/'));
-        values.retain(|name, _| named.contains(name));
-    }
+    let values = if no_wildcard { overrides.for_name(node) } else { overrides.for_node(node) };
     if values.is_empty() {
         return Err(wrong(&format!("there is nothing for {node} in it")));
     }
@@ -359,30 +340,6 @@ fn load(
     match answers.iter().filter(|answer| answer["successful"] == false).count() {
         0 => Ok(()),
         refused => Err(Failure::new(format!("{node} refused {refused} of {} parameters", answers.len()))),
-    }
-}
-
-/// The parameters that a file has below exactly this name, which may be split between nested keys.
-fn named_parameters(document: &Yaml, node: &str) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for (key, below) in document.as_mapping().into_iter().flatten() {
-        let key = key.as_str().unwrap_or_default().trim_matches('/');
-        match node.strip_prefix(key) {
-            Some("") => flatten(&below["ros__parameters"], "", &mut found),
-            Some(rest) if rest.starts_with('/') => found.extend(named_parameters(below, &rest[1..])),
-            _ => {}
-        }
-    }
-    found
-}
-
-fn flatten(parameters: &Yaml, prefix: &str, found: &mut BTreeSet<String>) {
-    for (name, value) in parameters.as_mapping().into_iter().flatten() {
-        let name = format!("{prefix}{}", name.as_str().unwrap_or_default());
-        match value.is_mapping() {
-            true => flatten(value, &format!("{name}."), found),
-            false => drop(found.insert(name)),
-        }
     }
 }
 
@@ -617,13 +574,5 @@ mod tests {
         );
         assert_eq!(tree.json()["big"], "Infinity");
         assert_eq!(tree.json()["list"], json!([1e-7, "NaN", "-Infinity"]));
-    }
-
-    #[test]
-    fn parameters_of_patterns_are_told_from_those_of_a_name() {
-        let file = "{/**: {ros__parameters: {a: 1}}, /ns/n: {ros__parameters: {b: {c: 2}}}, ns: {n: {ros__parameters: \
-                    {d: 3}}, '*': {ros__parameters: {e: 4}}}}";
-        let named = named_parameters(&serde_yaml_ng::from_str(file).unwrap(), "ns/n");
-        assert_eq!(named.into_iter().collect::<Vec<_>>(), ["b.c", "d"]);
     }
 }

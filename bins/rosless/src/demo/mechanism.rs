@@ -13,6 +13,7 @@ use rosless_wire::{
     mecha_control::msg::{MechaState, SensorStates},
     std_msgs::msg::Bool,
 };
+use serde_json::json;
 
 use super::{
     Row,
@@ -63,15 +64,10 @@ pub(super) fn cycle(stage: &Stage, rows: &mut Vec<Row>) -> Result<()> {
     if heard.borrow().sensors < 10 {
         return Err(Failure::new("the mechanism's sensors were hardly heard"));
     }
-    rows.push((
-        "mechanism",
-        format!(
-            "{} phases in {:.1} s, lantern lit ({} sensor messages)",
-            PHASES.len(),
-            began.elapsed().as_secs_f64(),
-            heard.borrow().sensors
-        ),
-    ));
+    let (phases, seconds, sensors) = (PHASES.len(), began.elapsed().as_secs_f64(), heard.borrow().sensors);
+    let figure = format!("{phases} phases in {seconds:.1} s, lantern lit ({sensors} sensor messages)");
+    let facts = json!({"phases": phases, "seconds": seconds, "sensor_messages": sensors, "lantern": true});
+    rows.push(Row { what: "mechanism", figure, facts });
     Ok(())
 }
 

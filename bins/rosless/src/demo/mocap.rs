@@ -18,6 +18,7 @@ use rosless_wire::{
     sensor_msgs::msg::Imu,
     std_srvs::srv::{Trigger, TriggerRequest},
 };
+use serde_json::json;
 
 use super::{
     Row,
@@ -69,17 +70,15 @@ pub(super) fn start(stage: &Stage, rows: &mut Vec<Row>) -> Result<Session> {
             "clock offsets {device:.3} s and {driver:.3} s do not show the {set} s set"
         )));
     }
-    rows.push(("systems", format!("2 started, clocks {:+.1} ms and {:+.1} ms", driver * 1e3, device * 1e3)));
+    let figure = format!("2 started, clocks {:+.1} ms and {:+.1} ms", driver * 1e3, device * 1e3);
+    rows.push(Row { what: "systems", figure, facts: json!({"clock_offsets": heard.borrow().started}) });
     let enough = |heard: &Heard| heard.markers >= SAMPLES && heard.imu >= SAMPLES;
     let took = stage.wait("markers and IMU data", ANSWER, || enough(&heard.borrow()))?;
-    let figure = format!(
-        "{} marker sets and {} IMU samples in {:.1} s",
-        heard.borrow().markers,
-        heard.borrow().imu,
-        took.as_secs_f64()
-    );
+    let (markers, imu, seconds) = (heard.borrow().markers, heard.borrow().imu, took.as_secs_f64());
+    let figure = format!("{markers} marker sets and {imu} IMU samples in {seconds:.1} s");
     stage.done("data flows", &figure);
-    rows.push(("data", figure));
+    let facts = json!({"markers": markers, "imu": imu, "seconds": seconds});
+    rows.push(Row { what: "data", figure, facts });
     Ok(Session(heard))
 }
 
@@ -88,9 +87,10 @@ impl Session {
         trigger(stage, "/mocap_controller/stop_all")?;
         stage.wait("both ACK_STOP", ANSWER, || self.0.borrow().stopped.len() == 2)?;
         expect_state(stage, State::PRIMARY_STATE_INACTIVE)?;
-        let figure = format!("{} inactive", self.0.borrow().stopped.join(" and "));
+        let stopped = &self.0.borrow().stopped;
+        let figure = format!("{} inactive", stopped.join(" and "));
         stage.done("session stopped", &figure);
-        rows.push(("session end", figure));
+        rows.push(Row { what: "session end", figure, facts: json!({"inactive": stopped}) });
         Ok(())
     }
 }

@@ -29,8 +29,12 @@ pub(crate) struct Demo {
     verbose: bool,
 }
 
-/// One line of the summary: what was claimed and seen, and a figure.
-type Row = (&'static str, String);
+/// One line of the summary: what was claimed and seen, for people and as JSON.
+struct Row {
+    what: &'static str,
+    figure: String,
+    facts: serde_json::Value,
+}
 
 impl Demo {
     pub(crate) fn run(&self, environment: &Environment) -> Result<()> {
@@ -61,7 +65,7 @@ impl Demo {
         let seconds = began.elapsed().as_secs_f64();
         if environment.json() {
             let rows: serde_json::Map<_, _> =
-                rows.iter().map(|(what, figure)| ((*what).to_owned(), json!(figure))).collect();
+                rows.into_iter().map(|row| (row.what.to_owned(), row.facts)).collect();
             output::json(&json!({"observed": rows, "seconds": seconds}));
         } else {
             summary(&rows, seconds);
@@ -93,24 +97,22 @@ fn discovery(stage: &Stage) -> Result<Row> {
         .wait("all nodes", stage::PATIENCE, || missing().is_empty())
         .map_err(|failure| stage::explain(failure, &format!("missing: {}", missing().join(", "))))?;
     let graph = stage.session.graph();
-    let figure = format!(
-        "{} nodes, {} topics, {} services, {} actions in {:.1} s",
-        nodes.len(),
-        graph.topics().len(),
-        graph.services().len(),
-        graph.actions().len(),
-        took.as_secs_f64()
-    );
+    let (nodes, seconds) = (nodes.len(), took.as_secs_f64());
+    let (topics, services) = (graph.topics().len(), graph.services().len());
+    let actions = graph.actions().len();
+    let figure =
+        format!("{nodes} nodes, {topics} topics, {services} services, {actions} actions in {seconds:.1} s");
     stage.done("everybody found", &figure);
-    Ok(("discovery", figure))
+    let facts = json!({"nodes": nodes, "topics": topics, "services": services, "actions": actions, "seconds": seconds});
+    Ok(Row { what: "discovery", figure, facts })
 }
 
 fn summary(rows: &[Row], seconds: f64) {
-    let width = rows.iter().map(|(what, _)| what.len()).max().unwrap_or_default();
-    let longest = rows.iter().map(|(_, figure)| figure.chars().count()).max().unwrap_or_default();
+    let width = rows.iter().map(|row| row.what.len()).max().unwrap_or_default();
+    let longest = rows.iter().map(|row| row.figure.chars().count()).max().unwrap_or_default();
     let rule = format!("+-{}-+-{}-+", "-".repeat(width), "-".repeat(longest));
     out!("\n{rule}");
-    for (what, figure) in rows {
+    for Row { what, figure, .. } in rows {
         out!("| {what:width$} | {figure:longest$} |");
     }
     out!("{rule}\nall of it seen on the wire, in {seconds:.1} s; no process left behind");

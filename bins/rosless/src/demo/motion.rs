@@ -18,6 +18,7 @@ use rosless_wire::{
     geometry_msgs::msg::{Point, Pose, PoseStamped, Quaternion},
     sensor_msgs::msg::JointState,
 };
+use serde_json::json;
 
 use super::{Row, stage::Stage};
 use crate::failure::{Failure, Result};
@@ -82,14 +83,15 @@ pub(super) fn sequence(stage: &Stage, rows: &mut Vec<Row>) -> Result<()> {
     if slowest < 1e-3 {
         return Err(Failure::new("the robot stopped at a corner: the sequence was not blended"));
     }
+    let (primitives, seconds, samples) =
+        (1 + CORNERS.len(), began.elapsed().as_secs_f64(), heard.joint_states);
     let figure = format!(
-        "{} primitives in {:.1} s, never below {slowest:.2} rad/s at a corner ({} joint states)",
-        1 + CORNERS.len(),
-        began.elapsed().as_secs_f64(),
-        heard.joint_states
+        "{primitives} primitives in {seconds:.1} s, never below {slowest:.2} rad/s at a corner ({samples} joint states)"
     );
     stage.done("blended sequence", &figure);
-    rows.push(("motion", figure));
+    let facts =
+        json!({"primitives": primitives, "seconds": seconds, "slowest": slowest, "joint_states": samples});
+    rows.push(Row { what: "motion", figure, facts });
     Ok(())
 }
 

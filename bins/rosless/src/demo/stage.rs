@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rosless_graph::{config::Settings, console::eprint_line};
+use rosless_graph::{config::Settings, lines::eprint_line};
 
 use crate::{
     failure::{Failure, Result},

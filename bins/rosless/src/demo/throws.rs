@@ -4,6 +4,7 @@ use std::{cell::RefCell, rc::Rc, time::Duration};
 
 use rosless_graph::Qos;
 use rosless_wire::std_msgs::msg::{Float32, Float32MultiArray, String as Text};
+use serde_json::json;
 
 use super::{Row, stage::Stage};
 use crate::failure::{Failure, Result};
@@ -59,6 +60,7 @@ pub(super) fn three(stage: &Stage, rows: &mut Vec<Row>) -> Result<()> {
         let reason = verdict["reason"].as_str().map(|reason| format!(" ({reason})")).unwrap_or_default();
         stage.done(&format!("throw {} at {speed} m/s", number + 1), &format!("{word}{reason}"));
     }
-    rows.push(("throws", format!("3 thrown, 3 verdicts, {caught} caught")));
+    let figure = format!("3 thrown, 3 verdicts, {caught} caught");
+    rows.push(Row { what: "throws", figure, facts: json!({"thrown": THROWS.len(), "caught": caught}) });
     Ok(())
 }

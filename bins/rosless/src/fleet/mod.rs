@@ -11,7 +11,7 @@ use std::{
     process::Command,
 };
 
-use rosless_graph::{console::eprint_line, supervision::Ear};
+use rosless_graph::{lines::eprint_line, supervision::Ear};
 use serde::Deserialize;
 
 pub(crate) use child::{Child, LineSink, become_child, stop_all, wait, wait_any};
@@ -32,6 +32,9 @@ pub(crate) struct Program {
     /// Seconds without a sign of life after which it counts as hung, once it has given one; 0: never.
     #[serde(default = "patience")]
     pub(crate) watchdog: u64,
+    /// The nodes it brings, by full name: it counts as hung when they are not on the graph.
+    #[serde(default)]
+    pub(crate) nodes: Vec<String>,
 }
 
 /// Whoever is busy for this long does not do its work.
@@ -42,7 +45,7 @@ fn patience() -> u64 {
 impl Program {
     fn new(name: &str, run: &str, args: &[&str]) -> Self {
         let args = args.iter().map(ToString::to_string).collect();
-        Self { name: name.to_owned(), run: run.to_owned(), args, watchdog: patience() }
+        Self { name: name.to_owned(), run: run.to_owned(), args, watchdog: patience(), nodes: Vec::new() }
     }
 
     fn is_ours(&self) -> bool {
@@ -79,7 +82,7 @@ pub(crate) fn roster() -> Vec<Member> {
 pub(crate) fn everything() -> Vec<Program> {
     let program = |member: Member| {
         let args: Vec<_> = member.args.iter().map(String::as_str).collect();
-        Program::new(&member.name, &member.run, &args)
+        Program { nodes: member.nodes, ..Program::new(&member.name, &member.run, &args) }
     };
     roster().into_iter().map(program).collect()
 }

@@ -54,12 +54,7 @@ impl World {
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_rosless"));
-        command
-            .args(arguments)
-            .env("ROS_DOMAIN_ID", self.domain.id().to_string())
-            .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST");
-        command
+        self.domain.command(env!("CARGO_BIN_EXE_rosless"), arguments)
     }
 
     /// Publishes over and over with `rosless topic pub` until dropped; returns when it has begun.

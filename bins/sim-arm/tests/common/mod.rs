@@ -1,18 +1,15 @@
 //! A test's own node: plays the launcher and listens to everything the arm says.
 
 use std::{
-    process::Command,
+    ops::{Deref, DerefMut},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use rosless_arm::{ArmClock, HandState, InitTime, Shooter, evaluate::Throw};
-use rosless_graph::{Client, Context, ContextOptions, EventLoop, Node, Publisher, Qos, monotonic};
-use rosless_tests::{Daemon, DomainLease};
+use rosless_graph::{Client, Publisher, Qos, monotonic, parameters::ParameterValue};
+use rosless_tests::{Daemon, DomainLease, Rig};
 use rosless_wire::{
-    rcl_interfaces::{
-        msg::{Parameter, ParameterType, ParameterValue, SetParametersResult},
-        srv::{SetParameters, SetParametersRequest},
-    },
+    rcl_interfaces::msg::SetParametersResult,
     robot3_18c1054::{
         msg::HandClose,
         srv::{GetHandState, GetHandStateRequest, GetInitTime, GetInitTimeRequest},
@@ -21,19 +18,14 @@ use rosless_wire::{
     std_msgs::msg::{Float32, Float32MultiArray, String as Text},
 };
 
-/// Long, because the machine may be busy with other tests; nothing waits that long when all is well.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Rig::<()>::PATIENCE;
 
 /// Starts `sim-arm run` in the test's domain.
 pub(crate) fn sim_arm(domain: &DomainLease, args: &[&str]) -> Daemon {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sim-arm"));
-    command.arg("run").args(args);
-    command.env("ROS_DOMAIN_ID", domain.id().to_string());
-    command.env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST");
-    Daemon::spawn(command)
+    Daemon::spawn(domain.command(env!("CARGO_BIN_EXE_sim-arm"), &[&["run"], args].concat()))
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Heard {
     pub(crate) arm_states: Vec<Vec<f32>>,
     pub(crate) hands: Vec<HandClose>,
@@ -42,78 +34,57 @@ pub(crate) struct Heard {
     pub(crate) verdicts: Vec<serde_json::Value>,
     pub(crate) joints: Option<JointState>,
     pub(crate) joint_samples: usize,
-    hand_state: Option<Vec<f32>>,
-    start: Option<Duration>,
-    parameter_set: Option<SetParametersResult>,
 }
 
 pub(crate) struct Probe {
-    pub(crate) heard: Heard,
-    event_loop: EventLoop<Heard>,
+    rig: Rig<Heard>,
     balls: Publisher<Float32MultiArray>,
     launcher: Publisher<Float32MultiArray>,
     angles: Publisher<Float32MultiArray>,
     closings: Publisher<Float32>,
     hand_client: Client<GetHandState, Heard>,
     clock_client: Client<GetInitTime, Heard>,
-    parameter_client: Client<SetParameters, Heard>,
-    _node: Node,
 }
 
 impl Probe {
     pub(crate) fn new(domain: &DomainLease) -> Self {
-        let context = Context::new(ContextOptions::for_domain(domain.id())).unwrap();
-        let node = context.node("probe").unwrap();
-        let event_loop = EventLoop::<Heard>::new(&context).unwrap();
+        let rig = Rig::<Heard>::on(domain.clone(), "probe");
+        let (events, node) = (&rig.events, &rig.node);
         let qos = Qos::default();
-        event_loop
-            .subscribe::<Float32MultiArray>(&node, "arm_ang_angv", Qos::latched(), |h, s| {
+        events
+            .subscribe::<Float32MultiArray>(node, "arm_ang_angv", Qos::latched(), |h, s| {
                 h.arm_states.push(s.message.data);
             })
             .unwrap();
-        event_loop.subscribe::<HandClose>(&node, "hand_close", qos, |h, s| h.hands.push(s.message)).unwrap();
-        event_loop
-            .subscribe::<Float32>(&node, "hand_close_reserve", qos, |h, s| h.reserves.push(s.message.data))
+        events.subscribe::<HandClose>(node, "hand_close", qos, |h, s| h.hands.push(s.message)).unwrap();
+        events
+            .subscribe::<Float32>(node, "hand_close_reserve", qos, |h, s| h.reserves.push(s.message.data))
             .unwrap();
-        event_loop
-            .subscribe::<Float32MultiArray>(&node, "target_arm_state", qos, |h, s| {
+        events
+            .subscribe::<Float32MultiArray>(node, "target_arm_state", qos, |h, s| {
                 h.targets.push(s.message.data);
             })
             .unwrap();
-        event_loop
-            .subscribe::<Text>(&node, "catch_verdict", qos, |h, s| {
+        events
+            .subscribe::<Text>(node, "catch_verdict", qos, |h, s| {
                 h.verdicts.push(serde_json::from_str(&s.message.data).expect("verdicts are JSON"));
             })
             .unwrap();
-        event_loop
-            .subscribe::<JointState>(&node, "joint_states", qos, |h, s| {
+        events
+            .subscribe::<JointState>(node, "joint_states", qos, |h, s| {
                 h.joints = Some(s.message);
                 h.joint_samples += 1;
             })
             .unwrap();
         Self {
-            heard: Heard::default(),
             balls: node.publisher("ball_initial_state", qos).unwrap(),
             launcher: node.publisher("shooter_state", Qos::latched()).unwrap(),
             angles: node.publisher("ang_debug", qos).unwrap(),
             closings: node.publisher("hand_close_reserve", qos).unwrap(),
-            hand_client: event_loop.client(&node, "get_hand_state").unwrap(),
-            clock_client: event_loop.client(&node, "get_init_time").unwrap(),
-            parameter_client: event_loop.client(&node, "arm_controller/set_parameters").unwrap(),
-            event_loop,
-            _node: node,
+            hand_client: events.client(node, "get_hand_state").unwrap(),
+            clock_client: events.client(node, "get_init_time").unwrap(),
+            rig,
         }
-    }
-
-    /// Listens until `done`.
-    #[track_caller]
-    pub(crate) fn until(&mut self, what: &str, mut done: impl FnMut(&Heard) -> bool) {
-        let ok = self.event_loop.run_until(&mut self.heard, PATIENCE, |h| done(h)).unwrap();
-        assert!(ok, "not within {PATIENCE:?}: {what}");
-    }
-
-    pub(crate) fn listen_for(&mut self, time: Duration) {
-        self.event_loop.run_for(&mut self.heard, time).unwrap();
     }
 
     /// Waits until so many nodes (the arm, planners and viewers) listen to throws, the arm listens to angles and answers, and its posture is known.
@@ -135,45 +106,25 @@ impl Probe {
     /// The arm's start, as its service tells it.
     #[track_caller]
     pub(crate) fn arm_start(&mut self) -> Duration {
-        self.heard.start = None;
-        self.clock_client.call(&GetInitTimeRequest::default(), PATIENCE, |h, answer| {
-            let a = answer.expect("get_init_time answers");
-            let (year, month, day) = (a.year, a.month, a.day);
-            let time = InitTime {
-                year,
-                month,
-                day,
-                hour: a.hour,
-                minute: a.minute,
-                second: a.second,
-                lower: a.lower,
-            };
-            h.start = Some(time.start().expect("a possible time"));
-        });
-        self.until("get_init_time answers", |h| h.start.is_some());
-        self.heard.start.unwrap()
+        let a = self.call::<GetInitTime>("get_init_time", &GetInitTimeRequest::default());
+        let (year, month, day, lower) = (a.year, a.month, a.day, a.lower);
+        let time = InitTime { year, month, day, hour: a.hour, minute: a.minute, second: a.second, lower };
+        time.start().expect("a possible time")
     }
 
     /// Sets a parameter of arm_controller.
     #[track_caller]
-    pub(crate) fn set_parameter(&mut self, name: &str, value: ParameterValue) -> SetParametersResult {
-        self.heard.parameter_set = None;
-        let request = SetParametersRequest { parameters: vec![Parameter { name: name.into(), value }] };
-        self.parameter_client.call(&request, PATIENCE, |h, answer| {
-            h.parameter_set = answer.expect("set_parameters answers").results.pop();
-        });
-        self.until("set_parameters answers", |h| h.parameter_set.is_some());
-        self.heard.parameter_set.take().unwrap()
+    pub(crate) fn set_parameter(
+        &mut self,
+        name: &str,
+        value: impl Into<ParameterValue>,
+    ) -> SetParametersResult {
+        self.set_parameters("arm_controller", &[(name.into(), value.into())]).remove(0)
     }
 
     #[track_caller]
     pub(crate) fn hand_state(&mut self) -> (Vec<f32>, HandState) {
-        self.heard.hand_state = None;
-        self.hand_client.call(&GetHandStateRequest::default(), PATIENCE, |h, answer| {
-            h.hand_state = Some(answer.expect("get_hand_state answers").hand_state);
-        });
-        self.until("get_hand_state answers", |h| h.hand_state.is_some());
-        let array = self.heard.hand_state.clone().unwrap();
+        let array = self.call::<GetHandState>("get_hand_state", &GetHandStateRequest::default()).hand_state;
         let state = HandState::from_array(&array).unwrap();
         (array, state)
     }
@@ -215,7 +166,7 @@ impl Probe {
         let find =
             |h: &Heard| h.verdicts.iter().find(|v| v["released"].as_f64() == Some(released.into())).cloned();
         self.until("the throw is judged", |h| find(h).is_some());
-        find(&self.heard).unwrap()
+        find(&self.seen).unwrap()
     }
 
     pub(crate) fn move_launcher(&self, data: [f32; 4]) {
@@ -243,8 +194,22 @@ impl Probe {
 
     /// The published position of a joint.
     pub(crate) fn joint(&self, name: &str) -> Option<f64> {
-        let joints = self.heard.joints.as_ref()?;
+        let joints = self.seen.joints.as_ref()?;
         joints.position.get(joints.name.iter().position(|n| n == name)?).copied()
+    }
+}
+
+impl Deref for Probe {
+    type Target = Rig<Heard>;
+
+    fn deref(&self) -> &Rig<Heard> {
+        &self.rig
+    }
+}
+
+impl DerefMut for Probe {
+    fn deref_mut(&mut self) -> &mut Rig<Heard> {
+        &mut self.rig
     }
 }
 
@@ -257,16 +222,4 @@ fn rests_at(heard: &Heard, angles: &[f32; 6]) -> bool {
 
 pub(crate) fn wall() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap()
-}
-
-pub(crate) fn double(value: f64) -> ParameterValue {
-    ParameterValue { r#type: ParameterType::PARAMETER_DOUBLE, double_value: value, ..Default::default() }
-}
-
-pub(crate) fn text(value: &str) -> ParameterValue {
-    ParameterValue {
-        r#type: ParameterType::PARAMETER_STRING,
-        string_value: value.into(),
-        ..Default::default()
-    }
 }

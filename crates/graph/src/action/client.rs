@@ -18,7 +18,7 @@ use rosless_wire::{
 };
 
 use super::{GoalId, GoalState};
-use crate::{CallError, Client, Handle, Node, Qos, Result, Subscription};
+use crate::{CallError, Client, Handle, Introspection, Node, Qos, Result, Subscription};
 
 /// What a client hears about its goal, in this order; after `Rejected`, `Ended` and `Failed` there is nothing more.
 #[derive(Debug, Clone, PartialEq)]
@@ -121,6 +121,15 @@ impl<A: Action, S: 'static> ActionClient<A, S> {
     pub fn is_ready(&self) -> bool {
         let inner = &self.0;
         inner.send_goal.is_ready() && inner.cancel_goal.is_ready() && inner.get_result.is_ready()
+    }
+
+    /// Publishes what the client sends through the action's three services and gets from them on their `_service_event`
+    /// topics, or no longer.
+    pub fn configure_introspection(&self, state: Introspection) -> Result<()> {
+        let inner = &self.0;
+        inner.send_goal.configure_introspection(state)?;
+        inner.cancel_goal.configure_introspection(state)?;
+        inner.get_result.configure_introspection(state)
     }
 
     /// Offers a goal and follows it to its end: `callback` gets every update. The server must answer within

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use super::{Distro, ParameterOverrides, UsageError, params_file::parse_value};
 use crate::{
     console::Severity,
-    names::{EndpointKind, expand, validate_namespace, validate_node_name},
+    names::{EndpointKind, check_namespace, check_node_name, expand},
 };
 
 /// What a remapping rule changes.
@@ -48,7 +48,7 @@ impl RemapRule {
 /// Splits `node:rest` when a node name stands in front; `rest` must not begin with `=` or `//`.
 fn split_node(text: &str) -> (Option<&str>, &str) {
     match text.split_once(':') {
-        Some((node, rest)) if !rest.starts_with(['=', '/']) && validate_node_name(node).is_ok() => {
+        Some((node, rest)) if !rest.starts_with(['=', '/']) && check_node_name(node).is_ok() => {
             (Some(node), rest)
         }
         _ => (None, text),
@@ -67,17 +67,17 @@ impl FromStr for RemapRule {
         // The node may be followed by an absolute name, so the scheme's "//" must be looked for first.
         let (node, from) = match left.split_once(':') {
             Some(("rostopic" | "rosservice", rest)) if rest.starts_with("//") => (None, left),
-            Some((node, rest)) if validate_node_name(node).is_ok() => (Some(node), rest),
+            Some((node, rest)) if check_node_name(node).is_ok() => (Some(node), rest),
             Some(_) => return Err(bad("what precedes ':' is no node name")),
             None => (None, left),
         };
         let (kind, from) = match from {
             "__node" | "__name" => {
-                validate_node_name(replacement).map_err(|error| bad(&error.to_string()))?;
+                check_node_name(replacement).map_err(|error| bad(&error.to_string()))?;
                 (RemapKind::NodeName, "")
             }
             "__ns" => {
-                validate_namespace(replacement).map_err(|error| bad(&error.to_string()))?;
+                check_namespace(replacement).map_err(|error| bad(&error.to_string()))?;
                 (RemapKind::Namespace, "")
             }
             name => {
@@ -108,6 +108,9 @@ pub struct RosArguments {
     /// In the order given: the first that matches counts.
     pub remaps: Vec<RemapRule>,
     pub parameters: ParameterOverrides,
+    /// A parameter that no node declares is an error, not a warning (`--strict-params`, an option of ours that may stand
+    /// anywhere).
+    pub strict_parameters: bool,
     /// `--log-level level`.
     pub log_level: Option<Severity>,
     /// `--log-level logger:=level`, in the order given.
@@ -126,6 +129,7 @@ impl Default for RosArguments {
         Self {
             remaps: Vec::new(),
             parameters: ParameterOverrides::default(),
+            strict_parameters: false,
             log_level: None,
             logger_levels: Vec::new(),
             enclave: "/".to_owned(),
@@ -159,6 +163,8 @@ impl RosArguments {
                 };
                 parsed.distro =
                     Some(name.parse().map_err(|e| UsageError::new(format!("--ros-distro: {e}")))?);
+            } else if !only_positional && arg == "--strict-params" {
+                parsed.strict_parameters = true;
             } else if in_ros_section {
                 parsed.take(&arg, &mut args, &read_file)?;
             } else {
@@ -196,7 +202,7 @@ impl RosArguments {
             }
             "-e" | "--enclave" => {
                 self.enclave = value_of(flag, args)?;
-                let valid = validate_namespace(&self.enclave);
+                let valid = check_namespace(&self.enclave);
                 valid.map_err(|error| UsageError::new(format!("--enclave: {error}")))?;
             }
             // Files of a logging back end that we do not have; taken so that launch files work unchanged.
@@ -311,8 +317,8 @@ mod tests {
             ("p --ros-args -r ab", &["'ab'", "from:=to"]),
             ("p --ros-args -r a:=", &["nothing follows"]),
             ("p --ros-args -r a:=b//c", &["two '/'"]),
-            ("p --ros-args -r __node:=a/b", &["invalid node name 'a/b'"]),
-            ("p --ros-args -r __ns:=rel", &["invalid namespace 'rel'"]),
+            ("p --ros-args -r __node:=a/b", &["node name 'a/b' is not valid"]),
+            ("p --ros-args -r __ns:=rel", &["namespace 'rel' is not valid"]),
             ("p --ros-args -r 1x:a:=b", &["no node name"]),
             ("p --ros-args -p a", &["'a'", "name:=value"]),
             ("p --ros-args -p a:=[1,x]", &["one type"]),

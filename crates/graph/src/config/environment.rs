@@ -1,8 +1,8 @@
 //! The environment variables every ROS 2 process obeys.
 
-use std::{net::IpAddr, str::FromStr};
+use std::{net::IpAddr, str::FromStr, time::Duration};
 
-use super::UsageError;
+use super::{IpVersions, UsageError};
 
 /// The ROS 2 release whose habits on the wire we follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,6 +29,11 @@ impl Distro {
         ("lyrical", Self::Lyrical),
         ("rolling", Self::Rolling),
     ];
+
+    /// As in `ROS_DISTRO`.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, distro)| *distro == self).map_or("jazzy", |(name, _)| name)
+    }
 
     /// Bytes of a `rmw_dds_common/msg/Gid`: 24 up to Humble, 16 from Iron on.
     pub fn gid_len(self) -> usize {
@@ -67,17 +72,6 @@ pub enum DiscoveryRange {
     Subnet,
     /// Whatever the DDS implementation does without being told.
     SystemDefault,
-}
-
-/// The versions of IP that are used to reach other hosts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum IpVersions {
-    /// IPv4 as ROS peers use it, and IPv6 on interfaces that have no IPv4 address.
-    #[default]
-    Auto,
-    V4,
-    V6,
-    Both,
 }
 
 /// What is remembered of others at most; see docs/security.md. What is not set is left to RustDDS.
@@ -134,6 +128,8 @@ pub struct Environment {
     pub ip_versions: IpVersions,
     /// `ROSLESS_MAX_…`.
     pub limits: Limits,
+    /// `ROSLESS_SPIN_US`: how long the event loop asks for events again and again before it sleeps.
+    pub spin: Duration,
 }
 
 impl Environment {
@@ -194,7 +190,14 @@ impl Environment {
             Some(text) => return bad("ROSLESS_IP", text, "auto, 4, 6 or both"),
         };
         let limits = Limits::parse(get)?;
-        Ok(Self { domain_id, discovery_range, static_peers, distro, ip_versions, limits })
+        let spin = match get("ROSLESS_SPIN_US") {
+            None => Duration::ZERO,
+            Some(text) => match text.parse() {
+                Ok(micros) => Duration::from_micros(micros),
+                Err(_) => return bad("ROSLESS_SPIN_US", &text, "a whole number of microseconds"),
+            },
+        };
+        Ok(Self { domain_id, discovery_range, static_peers, distro, ip_versions, limits, spin })
     }
 }
 
@@ -249,10 +252,12 @@ mod tests {
             ("ROS_LOCALHOST_ONLY", "0"),
             ("ROS_DISTRO", "humble"),
             ("ROSLESS_IP", "both"),
+            ("ROSLESS_SPIN_US", "50"),
             ("ROSLESS_MAX_PARTICIPANTS", "7"),
         ])
         .unwrap();
         assert_eq!(env.ip_versions, IpVersions::Both);
+        assert_eq!(env.spin, Duration::from_micros(50));
         assert_eq!(env.domain_id, 232);
         assert_eq!(env.discovery_range, DiscoveryRange::Off);
         assert_eq!(env.static_peers, ["10.0.0.1", "robot.local", "fe80::1%eth0.2"]);
@@ -285,6 +290,7 @@ mod tests {
             ("ROS_STATIC_PEERS", "10.0.0.1%eth0", "IP addresses"),
             ("ROS_STATIC_PEERS", "fe80::1%", "IP addresses"),
             ("ROSLESS_IP", "5", "auto, 4, 6 or both"),
+            ("ROSLESS_SPIN_US", "1.5", "microseconds"),
             ("ROS_LOCALHOST_ONLY", "yes", "0 or 1"),
             ("ROS_DISTRO", "melodic", "jazzy"),
         ] {

@@ -7,8 +7,11 @@ mod environment;
 mod params_file;
 
 pub use args::{RemapKind, RemapRule, RosArguments};
-pub use environment::{DiscoveryRange, Distro, Environment, IpVersions, Limits};
+pub use environment::{DiscoveryRange, Distro, Environment, Limits};
 pub use params_file::{ParameterOverrides, guess_value, parse_value};
+
+/// The versions of IP that are used to reach other hosts.
+pub use rustdds::IpVersions;
 
 /// Something the user asked for cannot be done: one line that says what was wrong and what is expected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,7 +28,7 @@ impl UsageError {
 
     /// Prints the message as one line on stderr and ends the process with [`Self::EXIT_CODE`].
     pub fn exit(&self) -> ! {
-        crate::console::eprint_line(&format!("error: {self}"));
+        crate::lines::eprint_line(&format!("error: {self}"));
         std::process::exit(Self::EXIT_CODE)
     }
 }

@@ -9,7 +9,7 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
 use super::UsageError;
 use crate::{
-    names::{validate_namespace, validate_node_name},
+    names::{check_namespace, check_node_name},
     parameters::{ParameterType, ParameterValue},
 };
 
@@ -38,9 +38,9 @@ impl ParameterOverrides {
         let tokens: Vec<_> = pattern[1..].split('/').collect();
         let valid = tokens.iter().enumerate().all(|(i, token)| {
             let named = if i + 1 == tokens.len() {
-                validate_node_name(token).is_ok()
+                check_node_name(token).is_ok()
             } else {
-                validate_namespace(&format!("/{token}")).is_ok()
+                check_namespace(&format!("/{token}")).is_ok()
             };
             named || matches!(*token, "*" | "**")
         });
@@ -82,6 +82,14 @@ impl ParameterOverrides {
             }
         }
         found
+    }
+
+    /// What was given for exactly this full name, and not by a pattern.
+    pub fn for_name(&self, full_name: &str) -> BTreeMap<String, ParameterValue> {
+        self.nodes
+            .iter()
+            .find(|(pattern, _)| pattern == full_name)
+            .map_or_else(BTreeMap::new, |(_, v)| v.clone())
     }
 
     fn read_nodes(&mut self, events: &mut Events<'_>, path: &str, depth: usize) -> Result<(), UsageError> {
@@ -354,6 +362,16 @@ mod tests {
         let mut overrides = ParameterOverrides::default();
         overrides.add_file(yaml).unwrap();
         overrides
+    }
+
+    #[test]
+    fn parameters_of_patterns_are_told_from_those_of_a_name() {
+        let file = "{/**: {ros__parameters: {a: 1}}, /ns/n: {ros__parameters: {b: {c: 2}}}, ns: {n: {ros__parameters: \
+                    {d: 3}}, '*': {ros__parameters: {e: 4}}}}";
+        let mut overrides = ParameterOverrides::default();
+        overrides.add_file(file).unwrap();
+        assert_eq!(overrides.for_name("/ns/n").into_keys().collect::<Vec<_>>(), ["b.c", "d"]);
+        assert_eq!(overrides.for_node("/ns/n").len(), 4);
     }
 
     #[test]

@@ -2,70 +2,7 @@
 
 use std::{cell::Cell, fmt};
 
-/// A state of a managed node, numbered as in `lifecycle_msgs/msg/State`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum State {
-    Unknown = 0,
-    Unconfigured = 1,
-    Inactive = 2,
-    Active = 3,
-    Finalized = 4,
-    Configuring = 10,
-    CleaningUp = 11,
-    ShuttingDown = 12,
-    Activating = 13,
-    Deactivating = 14,
-    ErrorProcessing = 15,
-}
-
-impl State {
-    /// In the order rcl registers and reports them.
-    pub const ALL: [Self; 11] = [
-        Self::Unknown,
-        Self::Unconfigured,
-        Self::Inactive,
-        Self::Active,
-        Self::Finalized,
-        Self::Configuring,
-        Self::CleaningUp,
-        Self::ShuttingDown,
-        Self::Activating,
-        Self::Deactivating,
-        Self::ErrorProcessing,
-    ];
-
-    pub fn id(self) -> u8 {
-        self as u8
-    }
-
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Unknown => "unknown",
-            Self::Unconfigured => "unconfigured",
-            Self::Inactive => "inactive",
-            Self::Active => "active",
-            Self::Finalized => "finalized",
-            Self::Configuring => "configuring",
-            Self::CleaningUp => "cleaningup",
-            Self::ShuttingDown => "shuttingdown",
-            Self::Activating => "activating",
-            Self::Deactivating => "deactivating",
-            Self::ErrorProcessing => "errorprocessing",
-        }
-    }
-
-    /// Whether a node rests in this state until somebody asks for a transition.
-    pub fn is_primary(self) -> bool {
-        self.id() < 10
-    }
-}
-
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.label())
-    }
-}
+pub use rosless_wire::lifecycle::State;
 
 /// One edge of the state machine, numbered as in `lifecycle_msgs/msg/Transition`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -191,7 +128,7 @@ impl StateMachine {
             Request::Label(label) => transition.label == label,
         };
         // While a callback runs only its answer may move the machine.
-        let found = self.available().find(|t| self.state().is_primary() && wanted(t));
+        let found = self.available().find(|t| !self.state().is_transition() && wanted(t));
         let transition = found.ok_or_else(|| {
             let labels: Vec<_> = self.available().map(|t| t.label).collect();
             let available = if labels.is_empty() { "none".to_owned() } else { labels.join(", ") };
@@ -346,7 +283,7 @@ mod tests {
             for (id, answer) in steps {
                 let before = machine.state();
                 let result = machine.run(Request::Id(id % 10), |_, _| answer, |_| {});
-                prop_assert!(machine.state().is_primary());
+                prop_assert!(!machine.state().is_transition());
                 prop_assert!(machine.state() != State::Unknown);
                 if result.is_err() || before == State::Finalized {
                     prop_assert_eq!(machine.state(), before);

@@ -127,12 +127,6 @@ impl<M: Message> LifecyclePublisher<M> {
     }
 }
 
-impl From<State> for msg::State {
-    fn from(state: State) -> Self {
-        Self { id: state.id(), label: state.label().to_owned() }
-    }
-}
-
 impl From<Transition> for msg::TransitionDescription {
     fn from(transition: Transition) -> Self {
         Self {

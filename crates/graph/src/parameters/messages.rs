@@ -45,7 +45,7 @@ pub(crate) fn named(message: msg::Parameter) -> NamedValue {
     (message.name, message.value.into())
 }
 
-fn parameters(values: &[NamedValue]) -> Vec<msg::Parameter> {
+pub(crate) fn parameters(values: &[NamedValue]) -> Vec<msg::Parameter> {
     let message =
         |(name, value): &NamedValue| msg::Parameter { name: name.clone(), value: value.clone().into() };
     values.iter().map(message).collect()

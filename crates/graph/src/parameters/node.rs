@@ -7,7 +7,7 @@ use std::{
 };
 
 use rosless_wire::{
-    Message as _,
+    Message as _, Service,
     rcl_interfaces::{msg, srv},
 };
 
@@ -49,6 +49,11 @@ impl NodeParameters {
 
     pub(crate) fn use_sim_time(&self) -> bool {
         self.use_sim_time.get()
+    }
+
+    /// See [`ParameterStore::unused`].
+    pub(crate) fn unused(&self) -> Vec<(String, Option<String>)> {
+        self.store.borrow().unused()
     }
 
     /// Lets go of what keeps the node alive.
@@ -109,7 +114,7 @@ impl Node {
     /// `default`. The descriptor may be just the name.
     ///
     /// # Errors
-    /// [`Error::Usage`] when the given value does not fit, or when the parameter was declared before.
+    /// [`Error::Usage`] when the given value does not fit, [`Error::Parameter`] when it was declared before.
     pub fn declare_parameter<T: ParameterKind>(
         &self,
         descriptor: impl Into<Descriptor>,
@@ -118,7 +123,7 @@ impl Node {
         let descriptor = Descriptor { dynamic_typing: false, ..descriptor.into() };
         let name = descriptor.name.clone();
         self.declare_parameter_value(descriptor, default.into_value())?;
-        self.parameter(&name).map_err(|error| Error::Usage(error.to_string()))
+        self.parameter(&name).map_err(|error| Error::Parameter(error.to_string()))
     }
 
     /// Declares a parameter whose type is known at run time only, or may change.
@@ -129,7 +134,15 @@ impl Node {
     ) -> Result<()> {
         self.parameters()
             .change(self, |store, judge| store.declare(descriptor.into(), default, judge))
-            .map_err(|error| Error::Usage(format!("node {}: {error}", self.full_name())))
+            .map_err(|error| {
+                let text = format!("node {}: {error}", self.full_name());
+                match error {
+                    ParameterError::WrongType { .. }
+                    | ParameterError::OutOfRange { .. }
+                    | ParameterError::Refused(_) => Error::Usage(text),
+                    _ => Error::Parameter(text),
+                }
+            })
     }
 
     /// The value of a parameter, when it is of type `T`.
@@ -197,80 +210,60 @@ impl<S: 'static> Handle<S> {
         let everything = Change { new: parameters.store.borrow().values(), ..Change::default() };
         parameters.publish(node, &everything);
 
-        let qos = Qos::parameters();
         let store = parameters.clone();
-        let describe = self.serve_with::<srv::DescribeParameters>(
-            node,
-            "~/describe_parameters",
-            qos,
-            move |_, request, responder| {
+        let describe =
+            self.answer::<srv::DescribeParameters>(node, "~/describe_parameters", move |request| {
                 let descriptors = store.store.borrow().describe(&request.names);
-                let descriptors = descriptors.into_iter().map(Into::into).collect();
-                responder.reply(&srv::DescribeParametersResponse { descriptors });
-            },
-        )?;
+                srv::DescribeParametersResponse {
+                    descriptors: descriptors.into_iter().map(Into::into).collect(),
+                }
+            })?;
         let store = parameters.clone();
-        let types = self.serve_with::<srv::GetParameterTypes>(
-            node,
-            "~/get_parameter_types",
-            qos,
-            move |_, request, responder| {
-                let types =
-                    store.store.borrow().types(&request.names).into_iter().map(|kind| kind.id()).collect();
-                responder.reply(&srv::GetParameterTypesResponse { types });
-            },
-        )?;
+        let types = self.answer::<srv::GetParameterTypes>(node, "~/get_parameter_types", move |request| {
+            let types = store.store.borrow().types(&request.names);
+            srv::GetParameterTypesResponse { types: types.into_iter().map(|kind| kind.id()).collect() }
+        })?;
         let store = parameters.clone();
-        let get = self.serve_with::<srv::GetParameters>(
-            node,
-            "~/get_parameters",
-            qos,
-            move |_, request, responder| {
-                let values =
-                    store.store.borrow().get_all(&request.names).into_iter().map(Into::into).collect();
-                responder.reply(&srv::GetParametersResponse { values });
-            },
-        )?;
+        let get = self.answer::<srv::GetParameters>(node, "~/get_parameters", move |request| {
+            let values = store.store.borrow().get_all(&request.names);
+            srv::GetParametersResponse { values: values.into_iter().map(Into::into).collect() }
+        })?;
         let store = parameters.clone();
-        let list = self.serve_with::<srv::ListParameters>(
-            node,
-            "~/list_parameters",
-            qos,
-            move |_, request, responder| {
-                let (names, prefixes) = store.store.borrow().list(&request.prefixes, request.depth);
-                let result = msg::ListParametersResult { names, prefixes };
-                responder.reply(&srv::ListParametersResponse { result });
-            },
-        )?;
+        let list = self.answer::<srv::ListParameters>(node, "~/list_parameters", move |request| {
+            let (names, prefixes) = store.store.borrow().list(&request.prefixes, request.depth);
+            srv::ListParametersResponse { result: msg::ListParametersResult { names, prefixes } }
+        })?;
         let setter = node.unowned();
-        let set = self.serve_with::<srv::SetParameters>(
-            node,
-            "~/set_parameters",
-            qos,
-            move |_, request, responder| {
-                let set = |parameter| set_result(&setter.set_parameters_atomically(&[named(parameter)]));
-                let results = request.parameters.into_iter().map(set).collect();
-                responder.reply(&srv::SetParametersResponse { results });
-            },
-        )?;
+        let set = self.answer::<srv::SetParameters>(node, "~/set_parameters", move |request| {
+            let set = |parameter| set_result(&setter.set_parameters_atomically(&[named(parameter)]));
+            srv::SetParametersResponse { results: request.parameters.into_iter().map(set).collect() }
+        })?;
         let setter = node.unowned();
-        let set_atomically = self.serve_with::<srv::SetParametersAtomically>(
-            node,
-            "~/set_parameters_atomically",
-            qos,
-            move |_, request, responder| {
-                let values: Vec<_> = request.parameters.into_iter().map(named).collect();
-                let result = set_result(&setter.set_parameters_atomically(&values));
-                responder.reply(&srv::SetParametersAtomicallyResponse { result });
-            },
-        )?;
+        let all = "~/set_parameters_atomically";
+        let set_all = self.answer::<srv::SetParametersAtomically>(node, all, move |request| {
+            let values: Vec<_> = request.parameters.into_iter().map(named).collect();
+            let result = set_result(&setter.set_parameters_atomically(&values));
+            srv::SetParametersAtomicallyResponse { result }
+        })?;
         // Nodes of rclcpp learn of their own `use_sim_time` this way. Ours knows it already; who counts the topic's
         // subscriptions, or waits for one, sees no difference.
         let (name, hash) = (msg::ParameterEvent::TYPE_NAME, msg::ParameterEvent::TYPE_HASH);
         let events =
             self.subscribe_raw(node, "/parameter_events", name, hash, Qos::parameter_events(), |_, _| {})?;
-        let servers = [describe, types, get, list, set, set_atomically];
-        let closers = servers.into_iter().map(|server| Box::new(|| server.close()) as Box<dyn FnOnce()>);
-        Ok(closers.chain([Box::new(|| events.close()) as Box<dyn FnOnce()>]).collect())
+        Ok(vec![describe, types, get, list, set, set_all, Box::new(|| events.close())])
+    }
+
+    /// Serves what can be answered at once; returns what ends it.
+    fn answer<T: Service + 'static>(
+        &self,
+        node: &Node,
+        service: &str,
+        mut answer: impl FnMut(T::Request) -> T::Response + 'static,
+    ) -> Result<Box<dyn FnOnce()>> {
+        let server =
+            self.serve_with::<T>(node, service, Qos::parameters(), move |_, request, responder| {
+                responder.reply(&answer(request));
+            })?;
+        Ok(Box::new(|| server.close()))
     }
 }

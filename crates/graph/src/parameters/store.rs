@@ -175,6 +175,9 @@ struct Entry {
     value: ParameterValue,
 }
 
+/// How much a name must be like another to be taken for it (Jaro-Winkler).
+const NEAR: f64 = 0.85;
+
 /// All parameters of one node.
 #[derive(Debug, Clone, Default)]
 pub struct ParameterStore {
@@ -194,6 +197,17 @@ impl ParameterStore {
     pub fn allow_undeclared(mut self) -> Self {
         self.allow_undeclared = true;
         self
+    }
+
+    /// Values that were given for parameters that are not there, with the nearest that is.
+    pub fn unused(&self) -> Vec<(String, Option<String>)> {
+        let unknown = |name: &&String| !self.allow_undeclared && !self.entries.contains_key(*name);
+        let nearest = |name: &str| {
+            let scored = self.entries.keys().map(|known| (strsim::jaro_winkler(name, known), known));
+            let near = scored.filter(|(score, _)| *score > NEAR).max_by(|a, b| a.0.total_cmp(&b.0));
+            near.map(|(_, known)| known.clone())
+        };
+        self.overrides.keys().filter(unknown).map(|name| (name.clone(), nearest(name))).collect()
     }
 
     /// Declares a parameter. Without dynamic typing its type is the default's, or the descriptor's when the default
@@ -418,6 +432,20 @@ mod tests {
             "{error}"
         );
         assert!(!store.has("rate"));
+    }
+
+    #[test]
+    fn what_was_given_for_nothing_is_known_with_what_may_have_been_meant() {
+        let given = ["rate", "rat", "gains.q", "zzz"].map(|name| (name.to_owned(), V::Integer(1)));
+        let mut store = ParameterStore::new(given.into());
+        store.declare("rate".into(), V::Integer(1), fine).unwrap();
+        store.declare("gains.p".into(), V::Integer(1), fine).unwrap();
+        let meant = |name: &str| Some(name.to_owned());
+        assert_eq!(
+            store.unused(),
+            [("gains.q".into(), meant("gains.p")), ("rat".into(), meant("rate")), ("zzz".into(), None)]
+        );
+        assert_eq!(store.allow_undeclared().unused(), []);
     }
 
     #[test]

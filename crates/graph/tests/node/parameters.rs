@@ -233,3 +233,26 @@ fn values_from_the_command_line_must_fit_the_declaration() {
     );
     assert_eq!(node.parameter::<i64>("rate"), Err(ParameterError::NotDeclared("rate".to_owned())));
 }
+
+/// Runs two nodes, one with a parameter `rate`, that were started with these arguments.
+fn start(args: &str) -> Result<(), Error> {
+    let domain = DomainLease::acquire();
+    let context = Context::new(crate::peer::options(&domain, args))?;
+    let events = EventLoop::new(&context)?;
+    let (robot, _other) = (context.node("robot")?, context.node("other")?);
+    robot.declare_parameter("rate", 1_i64)?;
+    events.run_for(&mut (), Duration::from_millis(50))
+}
+
+#[test]
+fn a_parameter_that_no_node_declares_is_an_error_where_that_was_asked_for() {
+    start("-p rate:=5 -p use_sim_time:=false -p elsewhere:gain:=1 --strict-params").unwrap();
+    start("-p rat:=5").unwrap();
+    match start("-p rat:=5 --strict-params") {
+        Err(Error::Usage(text)) => {
+            assert!(text.contains("'rat'") && text.contains("/robot"), "{text}");
+            assert!(text.contains("did you mean 'rate'?"), "{text}");
+        }
+        other => panic!("{other:?}"),
+    }
+}

@@ -9,7 +9,10 @@ use rosless_graph::{
 use rosless_tests::DomainLease;
 use rosless_wire::{
     Message as _, Service as _, cdr,
-    example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse},
+    example_interfaces::{
+        action::Fibonacci,
+        srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse},
+    },
     service::Event,
     service_msgs::msg::ServiceEventInfo as Info,
 };
@@ -241,6 +244,25 @@ fn calls_are_told_to_whoever_wants_to_know_and_only_then() {
 
     service.configure_introspection(Introspection::Off).unwrap();
     talk("one publisher fewer", &mut caller, &mut server, |_, _| ear.matched() == 1);
+}
+
+#[test]
+fn the_client_of_an_action_tells_of_its_calls_on_three_topics() {
+    let domain = DomainLease::acquire();
+    let mut asker = Side::new(&domain, "asker", ());
+    let client = asker.event_loop.action_client::<Fibonacci>(&asker.node, "fibonacci").unwrap();
+    for (state, expected) in [
+        (Introspection::Off, 0),
+        (Introspection::Metadata, 3),
+        (Introspection::Contents, 3),
+        (Introspection::Off, 0),
+    ] {
+        client.configure_introspection(state).unwrap();
+        asker.event_loop.run_for(&mut asker.state, Duration::from_millis(10)).unwrap();
+        let topics = asker.node.context().graph().topics();
+        let told = topics.into_keys().filter(|topic| topic.ends_with("/_service_event")).count();
+        assert_eq!(told, expected, "{state:?}");
+    }
 }
 
 #[test]

@@ -261,7 +261,8 @@ impl<S: 'static> ControllerNode<S> {
         self.0.channels.borrow().values().all(RawPublisher::reaches_everyone)
     }
 
-    /// How many publishers of announcements there are that have announced nothing yet.
+    /// How many publishers of announcements there are from which one is still to come. A system of others that is not
+    /// configured has such a publisher, too, but nothing to announce, and says so.
     pub fn silent_announcers(&self) -> usize {
         let graph = self.0.node.context().graph();
         let environments = self.0.environments.borrow();
@@ -269,7 +270,7 @@ impl<S: 'static> ControllerNode<S> {
             environments.iter().flat_map(|gid| graph.matched(gid)).copied().collect();
         let mut announcers = self.0.announcers.borrow_mut();
         announcers.retain(|gid| publishers.contains(gid));
-        publishers.len() - announcers.len()
+        publishers.iter().filter(|gid| !announcers.contains(gid) && !graph.is_empty_writer(gid)).count()
     }
 
     /// The full name of the publishing node, and its process.

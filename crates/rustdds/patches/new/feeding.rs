@@ -1,10 +1,11 @@
-//! Datagrams without a network, for tests that need millions of them.
+//! Datagrams without a network, for tests that need millions of them, and networks worse than
+//! the one at hand.
 
 use std::{
   collections::BTreeMap,
   net::{Ipv4Addr, SocketAddr},
   sync::{
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicU64, Ordering},
     mpsc, Mutex, PoisonError,
   },
 };
@@ -79,4 +80,55 @@ pub fn feed(participant: &DomainParticipant, datagrams: Vec<Bytes>) -> bool {
   }
   feeder.waker.wake();
   feeder.handled.recv().is_ok()
+}
+
+/// What happens to datagrams between the socket and whoever reads it, in all participants
+/// of the process.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Disturbance {
+  /// Of a hundred datagrams so many get lost.
+  pub lost: u64,
+  /// So many come twice, the second time after others.
+  pub doubled: u64,
+  /// So many come after those that came with them.
+  pub late: u64,
+}
+
+static DISTURBED: AtomicBool = AtomicBool::new(false);
+static DISTURBANCE: Mutex<Disturbance> = Mutex::new(Disturbance { lost: 0, doubled: 0, late: 0 });
+static RANDOM: AtomicU64 = AtomicU64::new(0x2545_f491_4f6c_dd1d);
+
+/// From now on this happens to all datagrams that are received.
+pub fn disturb(disturbance: Disturbance) {
+  *DISTURBANCE.lock().unwrap_or_else(PoisonError::into_inner) = disturbance;
+  DISTURBED.store(true, Ordering::Relaxed);
+}
+
+fn happens(percent: u64) -> bool {
+  let step = |mut x: u64| {
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^ (x << 17)
+  };
+  let before = RANDOM.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |x| Some(step(x)));
+  step(before.unwrap_or(1)) % 100 < percent
+}
+
+pub(crate) fn disturbed(mut datagrams: Vec<(Bytes, PacketOrigin)>) -> Vec<(Bytes, PacketOrigin)> {
+  if DISTURBED.load(Ordering::Relaxed) {
+    let Disturbance { lost, doubled, late } = *DISTURBANCE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut last = Vec::new();
+    datagrams.retain(|datagram| {
+      if happens(lost) {
+        return false;
+      }
+      let is_late = happens(late);
+      if is_late || happens(doubled) {
+        last.push(datagram.clone());
+      }
+      !is_late
+    });
+    datagrams.append(&mut last);
+  }
+  datagrams
 }

@@ -48,6 +48,18 @@ impl Packet {
         self.add(0x07, 0, &[&[0; 4], &writer, &number(first), &number(last), &count.to_le_bytes()])
     }
 
+    /// Says, in the words of a built-in writer, that the participant or endpoint `guid` is gone.
+    pub fn disposal(self, (writer, reader): ([u8; 4], [u8; 4]), sn: i64, guid: &[u8]) -> Self {
+        let key = if writer == PARTICIPANTS.0 { 0x50 } else { 0x5a };
+        let disposed = [parameter(0x71, &[0, 0, 0, 3]), vec![1, 0, 0, 0]].concat();
+        let payload = parameter_list(&[parameter(key, guid)]);
+        self.add(0x15, 0x02 | 0x08, &[&[0, 0, 16, 0], &reader, &writer, &number(sn), &disposed, &payload])
+    }
+
+    pub fn gap(self, writer: [u8; 4], start: i64, end: i64) -> Self {
+        self.add(0x08, 0, &[&[0; 4], &writer, &number(start), &number(end), &[0; 4]])
+    }
+
     pub fn acknack(self, reader: [u8; 4], writer: [u8; 4], base: i64, count: i32) -> Self {
         self.add(0x06, 0, &[&reader, &writer, &number(base), &[0; 4], &count.to_le_bytes()])
     }

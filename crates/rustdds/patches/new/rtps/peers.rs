@@ -5,7 +5,8 @@
 //! has shown that it hears us, by addressing us by our GUID prefix, it gets at most as many bytes as came from it.
 
 use std::{
-  collections::{BTreeMap, VecDeque},
+  collections::{BTreeMap, BTreeSet, VecDeque},
+  net::{IpAddr, SocketAddr},
   time::{Duration, Instant},
 };
 
@@ -82,6 +83,9 @@ struct Peer {
 #[derive(Debug)]
 pub(crate) struct Peers {
   own: GuidPrefix,
+  /// Where our own datagrams come from.
+  own_addresses: BTreeSet<IpAddr>,
+  own_ports: BTreeSet<u16>,
   by_prefix: BTreeMap<GuidPrefix, Peer>,
   /// Those that are not confirmed, and some that are; the longest known first.
   unconfirmed: VecDeque<GuidPrefix>,
@@ -97,6 +101,8 @@ impl Default for Peers {
   fn default() -> Self {
     Self {
       own: GuidPrefix::UNKNOWN,
+      own_addresses: BTreeSet::new(),
+      own_ports: BTreeSet::new(),
       by_prefix: BTreeMap::new(),
       unconfirmed: VecDeque::new(),
       newcomers: Bucket::new(NEWCOMERS_AT_ONCE, NEWCOMERS_PER_SECOND),
@@ -111,6 +117,26 @@ impl Default for Peers {
 impl Peers {
   pub fn set_own(&mut self, own: GuidPrefix) {
     self.own = own;
+  }
+
+  pub fn set_own_sockets(
+    &mut self,
+    addresses: impl Iterator<Item = IpAddr>,
+    ports: impl Iterator<Item = u16>,
+  ) {
+    self.own_addresses = addresses.collect();
+    self.own_ports = ports.collect();
+  }
+
+  /// Whether to read a datagram with this GUID prefix. Anybody can write ours into it, but only we send from our
+  /// sockets.
+  pub fn admits_source(&self, prefix: GuidPrefix, source: Option<SocketAddr>) -> bool {
+    prefix != GuidPrefix::UNKNOWN
+      && (prefix != self.own
+        || source.is_none_or(|source| {
+          self.own_ports.contains(&source.port())
+            && (source.ip().is_loopback() || self.own_addresses.contains(&source.ip()))
+        }))
   }
 
   /// A datagram came.

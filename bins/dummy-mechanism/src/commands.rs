@@ -3,28 +3,20 @@
 use std::time::Duration;
 
 use rosless_cli::{Failure, Result, Session, exit, output};
-use rosless_graph::config::Settings;
-use rosless_mechanism::model::Switch;
-use rosless_wire::{
-    Service,
-    rcl_interfaces::{
-        msg::{Parameter, ParameterType, ParameterValue},
-        srv::{GetParameters, GetParametersRequest, SetParameters, SetParametersRequest},
-    },
+use rosless_graph::{
+    CallError,
+    config::Settings,
+    parameters::{ParameterClient, ParameterValue},
 };
+use rosless_mechanism::model::Switch;
 use serde_json::json;
 
-use crate::{NODE, run};
+use crate::{NODE, daemon};
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) fn set_switch(settings: &Settings, switch: Switch, how: &str) -> Result<()> {
-    let value = ParameterValue {
-        r#type: ParameterType::PARAMETER_STRING,
-        string_value: how.to_owned(),
-        ..ParameterValue::default()
-    };
-    set(&reach_out(settings)?, Parameter { name: run::switch_parameter(switch), value })?;
+    set(&reach_out(settings)?, daemon::switch_parameter(switch), how.to_owned().into())?;
     if output::is_json() {
         output::json_line(&json!({"switch": switch.name(), "set": how}));
     }
@@ -34,9 +26,10 @@ pub(crate) fn set_switch(settings: &Settings, switch: Switch, how: &str) -> Resu
 /// Breaks something more: what is broken already stays broken.
 pub(crate) fn add_fault(settings: &Settings, fault: &str) -> Result<()> {
     let hand = reach_out(settings)?;
-    let request = GetParametersRequest { names: vec![run::FAULTS.to_owned()] };
-    let response = call::<GetParameters>(&hand, "get_parameters", &request)?;
-    let mut faults = response.values.into_iter().next().ok_or_else(empty)?.string_array_value;
+    let values = ask(&hand, |stand_in, done| stand_in.get(vec![daemon::FAULTS.to_owned()], TIMEOUT, done))?;
+    let Some(ParameterValue::StringArray(mut faults)) = values.into_iter().next() else {
+        return Err(Failure::new("the stand-in has no list of faults"));
+    };
     if !faults.iter().any(|known| known == fault) {
         faults.push(fault.to_owned());
     }
@@ -47,16 +40,17 @@ pub(crate) fn repair(settings: &Settings) -> Result<()> {
     set_faults(&reach_out(settings)?, vec![])
 }
 
-fn empty() -> Failure {
-    Failure::new("the answer is empty")
-}
-
 fn reach_out(settings: &Settings) -> Result<Session> {
     Session::join_as(settings, "dummy_mechanism_hand", ())
 }
 
-fn call<S: Service + 'static>(hand: &Session, service: &str, request: &S::Request) -> Result<S::Response> {
-    let answer = hand.call::<S>(&format!("{NODE}/{service}"), request, TIMEOUT);
+type Answer<R> = Box<dyn FnOnce(&mut (), Result<R, CallError>)>;
+
+fn ask<R: 'static>(
+    hand: &Session,
+    question: impl FnOnce(&ParameterClient<()>, Answer<R>) -> rosless_graph::Result<()>,
+) -> Result<R> {
+    let answer = hand.answered(|done| question(&hand.parameters(NODE), done));
     answer.map_err(|failure| match failure.code {
         exit::NOBODY => Failure::nobody(format!(
             "no stand-in answered on domain {} within {} s; start one with `dummy-mechanism run`",
@@ -69,21 +63,15 @@ fn call<S: Service + 'static>(hand: &Session, service: &str, request: &S::Reques
 
 fn set_faults(hand: &Session, faults: Vec<String>) -> Result<()> {
     let json = json!({"faults": faults});
-    let value = ParameterValue {
-        r#type: ParameterType::PARAMETER_STRING_ARRAY,
-        string_array_value: faults,
-        ..ParameterValue::default()
-    };
-    set(hand, Parameter { name: run::FAULTS.to_owned(), value })?;
+    set(hand, daemon::FAULTS.to_owned(), faults.into())?;
     if output::is_json() {
         output::json_line(&json);
     }
     Ok(())
 }
 
-fn set(hand: &Session, parameter: Parameter) -> Result<()> {
-    let request = SetParametersRequest { parameters: vec![parameter] };
-    let response = call::<SetParameters>(hand, "set_parameters", &request)?;
-    let result = response.results.into_iter().next().ok_or_else(empty)?;
+fn set(hand: &Session, name: String, value: ParameterValue) -> Result<()> {
+    let results = ask(hand, |stand_in, done| stand_in.set(&[(name, value)], TIMEOUT, done))?;
+    let result = results.into_iter().next().ok_or_else(|| Failure::new("the answer is empty"))?;
     if result.successful { Ok(()) } else { Err(Failure::new(format!("refused: {}", result.reason))) }
 }

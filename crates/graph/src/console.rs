@@ -1,4 +1,4 @@
-//! Format, colours and levels of rcutils.
+//! Log records as ROS people know them on the console: format, colours and severities of rcutils.
 
 use std::{
     borrow::Cow,

@@ -3,6 +3,8 @@
 //! `log` allows one sink per process. Records for `/rosout` wait in a queue of the thread that logged them, until the
 //! event loop of that thread publishes them: no lock is needed, and DDS threads never publish.
 
+mod levels;
+
 use std::{
     cell::RefCell,
     collections::{HashMap, VecDeque},
@@ -15,9 +17,12 @@ use std::{
 use rosless_wire::{builtin_interfaces::msg::Time, rcl_interfaces::msg::Log};
 
 use crate::{
+    Throttle,
     config::{RosArguments, UsageError},
-    console::{ConsoleFormat, LoggerLevels, Record, Severity, eprint_line},
+    console::{ConsoleFormat, Record, Severity},
+    lines::eprint_line,
 };
+use levels::LoggerLevels;
 
 /// More records than this between two turns of the event loop go to the console only.
 const QUEUE: usize = 1000;
@@ -71,28 +76,7 @@ struct Sink {
     console: bool,
     rosout: bool,
     /// By file and line.
-    limits: Mutex<HashMap<(String, u32), Limit>>,
-}
-
-/// How much one line of code has logged lately.
-#[derive(Debug)]
-struct Limit {
-    /// When it would be done if it logged one record per interval.
-    busy_until: Instant,
-    left_out: u64,
-}
-
-impl Limit {
-    /// Whether a record may be logged, with how many were left out since the last one.
-    fn admit(&mut self, now: Instant) -> Option<u64> {
-        let busy_until = self.busy_until.max(now);
-        if busy_until.duration_since(now) >= INTERVAL * BURST {
-            self.left_out += 1;
-            return None;
-        }
-        self.busy_until = busy_until + INTERVAL;
-        Some(std::mem::take(&mut self.left_out))
-    }
+    limits: Mutex<HashMap<(String, u32), Throttle>>,
 }
 
 /// Installs the sink, once per process. A program or test that brought its own keeps it.
@@ -160,9 +144,8 @@ fn logger_of(target: &str) -> String {
 impl Sink {
     fn admit(&self, record: &log::Record<'_>) -> Option<u64> {
         let place = (record.file().unwrap_or_default().to_owned(), record.line().unwrap_or_default());
-        let now = Instant::now();
         let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
-        limits.entry(place).or_insert(Limit { busy_until: now, left_out: 0 }).admit(now)
+        limits.entry(place).or_insert_with(|| Throttle::new(INTERVAL, BURST)).admit(Instant::now())
     }
 }
 
@@ -244,19 +227,6 @@ fn is_dds(target: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_flood_from_one_line_is_cut_and_counted() {
-        let start = Instant::now();
-        let mut limit = Limit { busy_until: start, left_out: 0 };
-        // 20 000 goals a second.
-        let flood = (0..20_000).filter_map(|i| limit.admit(start + Duration::from_micros(50 * i)));
-        let (shown, told) = flood.fold((0, 0), |(shown, told), left_out| (shown + 1, told + left_out));
-        assert!((200..=222).contains(&shown), "{shown}");
-        let later = start + Duration::from_secs(60);
-        assert_eq!(limit.admit(later).map(|left_out| shown + told + left_out), Some(20_000));
-        assert_eq!(limit.admit(later), Some(0));
-    }
 
     #[test]
     fn records_speak_for_their_node() {

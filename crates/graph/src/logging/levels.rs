@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::Severity;
+use crate::console::Severity;
 
 /// Which records are worth showing: a level per logger, inherited along the dots of its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoggerLevels {
+pub(super) struct LoggerLevels {
     default: Severity,
     loggers: BTreeMap<String, Severity>,
 }
@@ -18,16 +18,8 @@ impl Default for LoggerLevels {
 }
 
 impl LoggerLevels {
-    pub fn set_default(&mut self, level: Severity) {
-        self.default = level;
-    }
-
-    pub fn set(&mut self, logger: impl Into<String>, level: Severity) {
-        self.loggers.insert(logger.into(), level);
-    }
-
     /// The least severity that `logger` shows.
-    pub fn level(&self, logger: &str) -> Severity {
+    pub(super) fn level(&self, logger: &str) -> Severity {
         let mut name = logger;
         loop {
             if let Some(level) = self.loggers.get(name) {
@@ -41,16 +33,16 @@ impl LoggerLevels {
     }
 
     /// What was set for exactly this logger.
-    pub fn named(&self, logger: &str) -> Option<Severity> {
+    pub(super) fn named(&self, logger: &str) -> Option<Severity> {
         self.loggers.get(logger).copied()
     }
 
-    pub fn is_enabled(&self, logger: &str, severity: Severity) -> bool {
+    pub(super) fn is_enabled(&self, logger: &str, severity: Severity) -> bool {
         severity >= self.level(logger)
     }
 
     /// The least severity shown by any logger: what is below it needs no look at the names.
-    pub fn lowest(&self) -> Severity {
+    pub(super) fn lowest(&self) -> Severity {
         self.loggers.values().copied().fold(self.default, Severity::min)
     }
 }
@@ -70,9 +62,9 @@ mod tests {
 
     #[test]
     fn loggers_inherit_their_level_along_the_dots() {
-        let mut levels = LoggerLevels::default();
-        levels.set("ns", Severity::Warn);
-        levels.set("ns.node", Severity::Debug);
+        let loggers = [("ns", Severity::Warn), ("ns.node", Severity::Debug)];
+        let loggers = loggers.map(|(name, level)| (name.to_owned(), level)).into();
+        let levels = LoggerLevels { loggers, ..LoggerLevels::default() };
         assert!(levels.is_enabled("ns.node.part", Severity::Debug));
         assert!(!levels.is_enabled("ns.other", Severity::Info));
         assert!(levels.is_enabled("nsx", Severity::Info));

@@ -1,0 +1,113 @@
+//! When a writer says what it has, and when it wants an answer.
+
+use std::time::{Duration, Instant};
+
+use crate::structure::sequence_number::SequenceNumber;
+
+/// The first HEARTBEAT after a sample comes no sooner, however fast answers come.
+const SOONEST: Duration = Duration::from_millis(3);
+/// Until answers have been timed.
+const EXPECTED_ANSWER: Duration = Duration::from_millis(5);
+
+/// What was sent may have got lost, with the HEARTBEAT that came with it. So another one
+/// follows when all answers should have come, and further ones, ever more slowly, to
+/// those that have not answered.
+#[derive(Debug)]
+pub(crate) struct Heartbeats {
+  /// While everybody has everything.
+  slow: Duration,
+  /// At least so often while somebody has not.
+  fast: Duration,
+  /// How long answers take.
+  answer_time: Duration,
+  /// When an answer was asked for, by a sample up to this.
+  asked: Option<(Instant, SequenceNumber)>,
+  last_asked: Option<Instant>,
+  last_write: Option<Instant>,
+  retry: Duration,
+  next: Instant,
+  /// The timer that fires first. Those that fire earlier were overtaken.
+  armed: Option<Instant>,
+}
+
+impl Heartbeats {
+  pub fn new(slow: Duration, fast: Duration, now: Instant) -> Self {
+    Self {
+      slow,
+      fast,
+      answer_time: EXPECTED_ANSWER.min(fast),
+      asked: None,
+      last_asked: None,
+      last_write: None,
+      retry: fast,
+      next: now + slow,
+      armed: None,
+    }
+  }
+
+  fn patience(&self) -> Duration {
+    let answers = 2 * self.answer_time + Duration::from_millis(1);
+    answers.max(SOONEST).min(self.fast)
+  }
+
+  /// Samples up to `last` are sent now. True if they should ask for an acknowledgement:
+  /// in a burst that is left to the HEARTBEAT after it.
+  pub fn written(&mut self, last: SequenceNumber, eager: bool, now: Instant) -> bool {
+    let patience = self.patience();
+    let longer_ago =
+      |when: Option<Instant>, than| when.is_none_or(|when| now.saturating_duration_since(when) >= than);
+    let ask = eager || longer_ago(self.last_write, patience) || longer_ago(self.last_asked, self.fast);
+    if ask {
+      self.last_asked = Some(now);
+      self.asked = Some((now, last));
+    }
+    self.last_write = Some(now);
+    self.retry = patience;
+    self.next = now + patience;
+    ask
+  }
+
+  /// A reader has everything before `before`.
+  pub fn acknowledged(&mut self, before: SequenceNumber, now: Instant) {
+    if let Some((asked, _)) = self.asked.filter(|(_, last)| before > *last) {
+      let answer_time = now.saturating_duration_since(asked).min(self.fast);
+      // The slowest reader counts.
+      self.answer_time = if answer_time > self.answer_time {
+        (self.answer_time + answer_time) / 2
+      } else {
+        (7 * self.answer_time + answer_time) / 8
+      };
+    }
+  }
+
+  /// A timer has fired. True if a HEARTBEAT is due.
+  pub fn is_due(&mut self, now: Instant) -> bool {
+    if self.armed.is_some_and(|armed| armed > now) {
+      return false;
+    }
+    self.armed = None;
+    self.next <= now
+  }
+
+  /// It was sent to those who are behind, if any are.
+  pub fn sent(&mut self, somebody_is_behind: bool, now: Instant) {
+    self.next = now
+      + if somebody_is_behind {
+        // Whose answer comes now cannot be told.
+        self.asked = None;
+        self.retry = (2 * self.retry).min(self.fast);
+        self.retry
+      } else {
+        self.slow
+      };
+  }
+
+  /// After which time a timer has to fire, if none does in time.
+  pub fn timer(&mut self, now: Instant) -> Option<Duration> {
+    if self.armed.is_some_and(|armed| armed <= self.next) {
+      return None;
+    }
+    self.armed = Some(self.next);
+    Some(self.next.saturating_duration_since(now))
+  }
+}

@@ -1,0 +1,90 @@
+//! Reliable samples over networks that lose, double and reorder datagrams.
+
+mod common;
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use common::{local, reader, take, write, writer, SOON};
+use rosless_tests::{eventually, DomainLease};
+use rustdds::{
+    bytes::Bytes,
+    feeding::{disturb, Disturbance},
+    policy, QosPolicies, QosPolicyBuilder, Timestamp,
+};
+
+const SAMPLES: usize = 600;
+
+fn reliable(history: policy::History) -> QosPolicies {
+    let room = SAMPLES as i32 + 100;
+    QosPolicyBuilder::new()
+        .reliability(policy::Reliability::Reliable { max_blocking_time: rustdds::Duration::from_millis(100) })
+        .durability(policy::Durability::Volatile)
+        .history(history)
+        .resource_limits(policy::ResourceLimits {
+            max_samples: room,
+            max_instances: 1,
+            max_samples_per_instance: room,
+        })
+        .build()
+}
+
+fn numbers(samples: &[Bytes]) -> Vec<usize> {
+    let number = |sample: &Bytes| sample[..8].try_into().map(usize::from_le_bytes);
+    samples.iter().filter_map(|sample| number(sample).ok()).collect()
+}
+
+/// Sends a burst, and then samples one by one, each of which is waited for: nothing that follows tells of its loss.
+fn all_arrive(history: policy::History, disturbance: Disturbance) {
+    let lease = DomainLease::acquire();
+    let qos = reliable(history);
+    let ends =
+        [local(lease.id()).build().expect("participant"), local(lease.id()).build().expect("participant")];
+    let (writer, reader) = (writer(&ends[0], "t", &qos), reader(&ends[1], "t", &qos));
+    disturb(disturbance);
+    eventually("they meet", SOON, || {
+        write(&writer, usize::MAX.to_le_bytes().to_vec());
+        !take(&reader).is_empty()
+    });
+    let mut heard = Vec::new();
+    for number in 0..SAMPLES - 100 {
+        // A KEEP_ALL writer is full until samples are acknowledged.
+        eventually("there is room", SOON, || {
+            writer.write(Bytes::from(number.to_le_bytes().to_vec()), Some(Timestamp::now())).is_ok()
+        });
+        heard.extend(numbers(&take(&reader)));
+    }
+    let mut times = Vec::new();
+    for number in SAMPLES - 100..SAMPLES {
+        let start = Instant::now();
+        write(&writer, number.to_le_bytes().to_vec());
+        while heard.last() != Some(&number) {
+            assert!(start.elapsed() < SOON, "{number} does not arrive: {disturbance:?}, {history:?}");
+            thread::sleep(Duration::from_micros(200));
+            heard.extend(numbers(&take(&reader)));
+        }
+        times.push(start.elapsed());
+    }
+    heard.retain(|number| *number != usize::MAX);
+    assert_eq!(heard, (0..SAMPLES).collect::<Vec<_>>(), "{disturbance:?}, {history:?}");
+    times.sort();
+    let worst: Vec<Duration> = times.iter().rev().step_by(10).take(3).copied().collect();
+    eprintln!(
+        "{disturbance:?}, {history:?}: each of 100 took at most {worst:?}, half of them {:?}",
+        times[50]
+    );
+}
+
+/// One test, because the disturbance is that of the process.
+#[test]
+fn nothing_reliable_is_lost_doubled_or_reordered() {
+    let keep_last = policy::History::KeepLast { depth: SAMPLES as i32 + 50 };
+    for lost in [0, 1, 5, 20] {
+        for history in [keep_last, policy::History::KeepAll] {
+            all_arrive(history, Disturbance { lost, doubled: lost, late: lost });
+        }
+    }
+    all_arrive(policy::History::KeepAll, Disturbance { lost: 0, doubled: 30, late: 30 });
+}

@@ -1,0 +1,125 @@
+//! Answers to somebody who asks first and listens then, as rclcpp and rclpy clients do.
+
+use std::{cell::RefCell, rc::Rc};
+
+use rosless_graph::{Qos, Sample, action::GoalHandle};
+use rosless_tests::{DomainLease, ForeignSample, Vendor};
+use rosless_wire::{
+    Message,
+    action::{FeedbackMessage, SendGoal, SendGoalRequest},
+    cdr,
+    example_interfaces::action::{Fibonacci, FibonacciFeedback, FibonacciGoal},
+    names,
+    std_msgs::msg::String as Text,
+    unique_identifier_msgs::msg::UUID,
+};
+
+use crate::{
+    actions::{fibonacci_server, heard, read_topic},
+    first_contact::rounds,
+    foreign_client::ForeignClient,
+    ours::{Ours, typehash},
+};
+
+#[test]
+fn an_answer_waits_until_its_asker_listens() {
+    for vendor in Vendor::ALL {
+        let domain = DomainLease::acquire();
+        let mut ours = Ours::new(&domain, "oracle", 0);
+        let answers = ours.node.publisher::<Text>("answers", Qos::default()).unwrap();
+        let answer = answers.clone();
+        let asked = move |asked: &mut usize, sample: Sample<Text>| {
+            *asked += 1;
+            answer.publish_for(sample.info.publisher.prefix(), &sample.message);
+        };
+        ours.event_loop.subscribe(&ours.node, "questions", Qos::default(), asked).unwrap();
+        for (round, qos) in
+            (0..rounds()).zip(["reliable,volatile,10", "best_effort,volatile,10"].iter().cycle())
+        {
+            let Some(mut peer) = vendor.start(domain.id()) else { return };
+            let dds_type = names::type_to_dds(Text::TYPE_NAME).expect("a valid name");
+            let hash = typehash(Text::TYPE_HASH);
+            peer.writer("ask", "rt/questions", &dds_type, "reliable,volatile,10", &hash);
+            ours.run_until("matched", |_| peer.matched("ask") == 1);
+            let question = Text { data: format!("question {round}") };
+            peer.write("ask", &cdr::to_payload(&question));
+            ours.run_until("asked", |asked| *asked == round + 1);
+            assert_eq!(answers.matched(), 0, "answered before anybody listens");
+            peer.reader("hear", "rt/answers", &dds_type, qos, &hash);
+            ours.run_until("answered", |_| !peer.samples("hear").is_empty());
+            assert_eq!(
+                cdr::from_payload(&peer.samples("hear")[0].payload),
+                Ok(question),
+                "{vendor:?}, {qos}"
+            );
+            peer.delete("hear");
+            ours.run_until("it has left", |_| answers.matched() == 0);
+        }
+    }
+}
+
+/// A subscription that is being discovered while the answer is given hears it, and hears it once.
+#[test]
+fn an_asker_whose_subscription_is_new_hears_each_answer_once() {
+    for vendor in Vendor::ALL {
+        let domain = DomainLease::acquire();
+        let mut ours = Ours::new(&domain, "oracle", ());
+        let answers = ours.node.publisher::<Text>("answers", Qos::default()).unwrap();
+        let answer = move |(): &mut (), sample: Sample<Text>| {
+            answers.publish_for(sample.info.publisher.prefix(), &sample.message);
+        };
+        ours.event_loop.subscribe(&ours.node, "questions", Qos::default(), answer).unwrap();
+        for _ in 0..rounds() {
+            let Some(mut peer) = vendor.start(domain.id()) else { return };
+            let dds_type = names::type_to_dds(Text::TYPE_NAME).expect("a valid name");
+            let hash = typehash(Text::TYPE_HASH);
+            peer.writer("ask", "rt/questions", &dds_type, "reliable,volatile,10", &hash);
+            ours.run_until("matched", |()| peer.matched("ask") == 1);
+            peer.reader("hear", "rt/answers", &dds_type, "reliable,volatile,10", &hash);
+            let said: Vec<_> = (0..20).map(|number| Text { data: format!("{number}") }).collect();
+            said.iter().for_each(|text| peer.write("ask", &cdr::to_payload(text)));
+            let is_last =
+                |sample: &ForeignSample| cdr::from_payload(&sample.payload).ok().as_ref() == said.last();
+            ours.run_until("the last answer", |()| peer.samples("hear").last().is_some_and(is_last));
+            let heard =
+                peer.samples("hear").into_iter().map(|sample| cdr::from_payload(&sample.payload).unwrap());
+            assert_eq!(heard.collect::<Vec<Text>>(), said, "{vendor:?}");
+        }
+    }
+}
+
+/// `rclcpp_action` subscribes to feedback when it makes the client, but nobody says that discovery is as fast as a goal.
+#[test]
+fn the_first_feedback_waits_until_its_asker_listens() {
+    for vendor in Vendor::ALL {
+        let domain = DomainLease::acquire();
+        let mut ours = fibonacci_server(&domain);
+        for round in 0..rounds() {
+            let Some(peer) = vendor.start(domain.id()) else { return };
+            let peer = Rc::new(RefCell::new(peer));
+            let mut send = ForeignClient::<SendGoal<Fibonacci>>::new(&peer, "/fibonacci/_action/send_goal");
+            ours.run_until("matched", |_| send.is_matched());
+            let goal_id = UUID { uuid: [round as u8; 16] };
+            send.call(&SendGoalRequest::<Fibonacci> { goal_id, goal: FibonacciGoal { order: 3 } });
+            ours.run_until("the goal begun", |goals| goals.len() == round + 1);
+            let tell = |goal: &GoalHandle<Fibonacci>, count| {
+                goal.publish_feedback(FibonacciFeedback { sequence: vec![1; count] });
+            };
+            tell(&ours.state[round], 1);
+            tell(&ours.state[round], 2);
+            type Feedback = FeedbackMessage<Fibonacci>;
+            read_topic::<Feedback>(
+                &peer,
+                "feedback",
+                "rt/fibonacci/_action/feedback",
+                "reliable,volatile,10",
+            );
+            ours.run_until("the first feedback", |_| peer.borrow().samples("feedback").len() >= 2);
+            tell(&ours.state[round], 3);
+            ours.run_until("all feedback", |_| peer.borrow().samples("feedback").len() >= 3);
+            let lengths: Vec<_> =
+                heard::<Feedback>(&peer, "feedback").iter().map(|m| m.feedback.sequence.len()).collect();
+            assert_eq!(lengths, [1, 2, 3], "{vendor:?}");
+        }
+    }
+}
