@@ -57,7 +57,7 @@ fn open(
         Notice::Event(event) => {
             app.changed = true;
             // Expected of a newcomer: it was not there when the session began.
-            if !matches!(event, Event::Unexpected { .. }) {
+            if !matches!(event, Event::Unexpected { .. } | Event::Joined { .. }) {
                 complain(event);
             }
         }
@@ -117,14 +117,21 @@ fn complain(event: &Event) {
     }
 }
 
-/// Starts or stops, through a running controller if there is one; `flows` asks whether data flows afterwards, with the
-/// least rates of topics.
+/// Which data must flow once all are started.
+pub(crate) struct Flows {
+    /// All that was announced.
+    pub(crate) announced: bool,
+    /// The least rates of topics.
+    pub(crate) least: BTreeMap<String, f64>,
+}
+
+/// Starts or stops, through a running controller if there is one; `flows` asks whether data flows afterwards.
 pub(crate) fn act(
     ros: &config::Settings,
     scope: &Scope,
     mut ask: Ask,
     settings: Settings,
-    flows: Option<BTreeMap<String, f64>>,
+    flows: Option<Flows>,
 ) -> Result<()> {
     let (command, deadline) = (ask.command, settings.deadline);
     // Whoever has been found is to have at least half of the time.
@@ -158,9 +165,11 @@ pub(crate) fn act(
         }
     };
     let flows = match flows.filter(|_| response.success) {
-        Some(least) => {
+        Some(Flows { announced, least }) => {
             let started = |id: &SystemId| response.systems.iter().any(|s| id.is_meant_by(&s.name));
-            let topics = controller.with_systems(|s| data::announced(s.iter().filter(|(id, _)| started(id))));
+            let announced = |id: &SystemId| announced && started(id);
+            let topics =
+                controller.with_systems(|s| data::announced(s.iter().filter(|(id, _)| announced(id))));
             data::check(&session, topics, &least)?
         }
         None => Vec::new(),

@@ -200,7 +200,8 @@ fn begin(settings: &config::Settings, scope: &Scope, start: Start) -> Result<()>
         restart: start.restart,
         ..Ask::new(message::Command::Start, &start.session, targets)
     };
-    let flows = (start.check_data || !roster.topics.is_empty()).then_some(roster.topics);
+    let flows = (start.check_data || !roster.topics.is_empty())
+        .then_some(commands::Flows { announced: start.check_data, least: roster.topics });
     commands::act(settings, scope, ask, patience, flows)
 }
 

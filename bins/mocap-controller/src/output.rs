@@ -314,7 +314,9 @@ mod tests {
             topics: vec!["\x1b]0;owned\x07".into(), "two\nlines".into(), "größe".into()],
             ..SystemStatus::default()
         };
-        for table in [table(&[system.clone()], 0.0), watch_table(&[system], 0.0)] {
+        for table in
+            [table(std::slice::from_ref(&system), 0.0), watch_table(std::slice::from_ref(&system), 0.0)]
+        {
             assert_eq!(table.lines().count(), 2, "{table:?}");
             assert!(!table.contains(['\x1b', '\x07']), "{table:?}");
             assert!(table.contains(r"\u{1b}]0;owned\u{7} two\nlines größe"), "{table}");

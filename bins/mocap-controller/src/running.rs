@@ -89,11 +89,10 @@ impl Running {
         let patience = limit * 3 + AT_HAND;
         session
             .call::<SessionCommand>(&format!("{}/{}", self.0, ask.command.verb()), &request, patience)
-            .map_err(|failure| {
+            .inspect_err(|failure| {
                 if failure.is_interruption() && ask.command == Command::Start {
                     rosless_cli::err!("{} goes on with the start: see `mocap-controller status`", self.0);
                 }
-                failure
             })
     }
 

@@ -278,7 +278,9 @@ impl Controller {
             self.deadlines.set(Timer::Twins(id.clone()), now.mono + LONGEST_LEASE);
             self.leave(&id, now);
         }
-        let running_session = self.session().map(str::to_owned);
+        // Who is remembered to be in it does not miss it.
+        let remembered = self.remembered.systems.contains_key(id.as_str());
+        let running_session = self.session().filter(|_| !remembered).map(str::to_owned);
         let Some(system) = self.systems.get_mut(&id) else { return };
         let joined = !system.announced();
         let came = !system.present();
