@@ -4,8 +4,12 @@
 
 use std::{
     io::{BufRead, BufReader, Read},
+    path::PathBuf,
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -17,6 +21,8 @@ use crate::eventually_some;
 pub struct Daemon {
     name: String,
     child: Child,
+    /// What it remembers beyond its life, unless the test says where: nothing of another test's.
+    state: PathBuf,
     lines: Arc<Mutex<Vec<String>>>,
 }
 
@@ -36,7 +42,13 @@ impl Daemon {
     }
 
     fn launch(mut command: Command) -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
         let name = command.get_program().to_string_lossy().into_owned();
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let state = std::env::temp_dir().join(format!("rosless-test-{}-{count}", std::process::id()));
+        if !command.get_envs().any(|(name, _)| name == "XDG_STATE_HOME") {
+            command.env("XDG_STATE_HOME", &state);
+        }
         let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -45,7 +57,7 @@ impl Daemon {
         let lines = Arc::new(Mutex::new(Vec::new()));
         collect(child.stdout.take().expect("stdout is piped"), lines.clone());
         collect(child.stderr.take().expect("stderr is piped"), lines.clone());
-        Self { name, child, lines }
+        Self { name, child, state, lines }
     }
 
     pub fn pid(&self) -> u32 {
@@ -110,6 +122,7 @@ impl Drop for Daemon {
         // A stopped process takes SIGKILL too; failing only means that it is gone already.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.state);
         if thread::panicking() {
             eprintln!("--- output of {} ---\n{}", self.name, self.output());
         }

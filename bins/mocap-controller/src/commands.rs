@@ -1,21 +1,23 @@
 //! The commands that look or act once and leave.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use rosless_cli::{
-    Failure, Result, Session, exit, output as printer,
+    Failure, Result, Session, err, exit, output as printer,
     session::{absolute, is_hidden},
     table::Live,
 };
-use rosless_graph::{Graph, config, monotonic};
+use rosless_graph::{Graph, config, monotonic, now};
 use rosless_protocol::{
     Dialect,
-    controller::{Event, Failure as Unsuccessful, Level, Outcome, Report, Settings, Targets},
+    controller::{Ask, Event, Level, Report, Settings, System, Targets},
     message::Command,
-    node::{ControllerNode, Notice},
+    name::SystemId,
+    node::{ControllerNode, ControllerOptions, Notice, StateFile},
 };
+use rosless_wire::rosless_msgs::msg::SystemStatus;
 
-use crate::output;
+use crate::{Scope, data, output, running::Running, speech::Speech};
 
 /// The longest that a command waits for those that discovery says are there.
 const HEARING: Duration = Duration::from_secs(3);
@@ -32,47 +34,71 @@ pub(crate) fn settings() -> Settings {
 struct App {
     report: Option<Report>,
     changed: bool,
+    state: Option<StateFile>,
 }
 
 fn open(
     ros: &config::Settings,
-    dialect: Dialect,
+    scope: &Scope,
     settings: Settings,
 ) -> Result<(Session<App>, ControllerNode<App>)> {
-    let session = Session::join(ros, dialect.names().cli_node, App::default())?;
+    let session = Session::join(ros, scope.dialect.names().cli_node, App::default())?;
     let (event_loop, node) = (&session.event_loop, &session.node);
-    let controller =
-        ControllerNode::new(event_loop, node, dialect, settings, |app: &mut App, notice| match notice {
-            Notice::Message(_) => {}
-            Notice::Event(event) => {
-                app.changed = true;
-                // Expected of a newcomer: it was not there when the session began.
-                if !matches!(event, Event::Unexpected { .. }) {
-                    complain(event);
-                }
+    let state = scope.state_file(session.domain());
+    let options = ControllerOptions {
+        dialects: scope.dialect.dialects(),
+        confined: scope.namespace.is_some(),
+        settings,
+        memory: state.as_ref().map(|s| s.memory().clone()).unwrap_or_default(),
+    };
+    session.with(|app| app.state = state);
+    let controller = ControllerNode::with(event_loop, node, options, |app: &mut App, notice| match notice {
+        Notice::Message(_) => {}
+        Notice::Event(event) => {
+            app.changed = true;
+            // Expected of a newcomer: it was not there when the session began.
+            if !matches!(event, Event::Unexpected { .. } | Event::Joined { .. }) {
+                complain(event);
             }
-            Notice::Finished(report) => app.report = Some(report.clone()),
-        })?;
+        }
+        Notice::Finished(report) => app.report = Some(report.clone()),
+        Notice::Remember(memory) => {
+            if let Some(state) = &mut app.state
+                && let Err(error) = state.keep(memory)
+            {
+                log::warn!("sessions are not remembered: {error}");
+            }
+        }
+    })?;
     Ok((session, controller))
 }
 
 /// Names behind the Tab key: who announces itself as a system, in any dialect.
 pub(crate) fn system_names(graph: &Graph) -> Vec<String> {
-    let topics = [Dialect::Mocap, Dialect::Device, Dialect::Mocap4r2].map(|d| d.names().environment_topic);
+    let topics = Dialect::ALL.map(|d| d.names().environment_topic);
     let publishers = topics.iter().flat_map(|topic| graph.publishers(&absolute(topic)));
     let nodes = publishers.filter_map(|publisher| graph.node_of(&publisher.gid));
     nodes.map(|node| node.to_string()).filter(|name| !is_hidden(name)).collect()
 }
 
-/// Waits until every system that is there can be known, and says so if that took too long.
-fn hear_everybody(
+/// Waits until a running controller is found, or until every system that is there can be known; says so if that took too
+/// long.
+fn hear(
     session: &Session<App>,
     controller: &ControllerNode<App>,
+    scope: &Scope,
     patience: Duration,
-) -> Result<()> {
-    let all_heard = |_: &mut App| controller.silent_announcers() == 0 && controller.reaches_everyone();
-    if !session.with(|app| session.event_loop.hear_everybody(app, patience, all_heard))? {
-        let participants = session.context.completeness().outstanding();
+    mut enough: impl FnMut() -> bool,
+) -> Result<Option<Running>> {
+    let mut completeness = session.context.completeness();
+    let mut running = None;
+    let heard = session.wait(patience, |_| {
+        running = Running::find(&session.graph(), scope);
+        let all_heard = || controller.silent_announcers() == 0 && controller.reaches_everyone();
+        running.is_some() || enough() || completeness.is_complete() && all_heard()
+    })?;
+    if !heard {
+        let participants = completeness.outstanding();
         let silent = controller.silent_announcers();
         printer::error(&format!(
             "not everybody was heard within {} s, so systems may be missing: {participants} participants have not told \
@@ -80,7 +106,7 @@ fn hear_everybody(
             patience.as_secs_f64()
         ));
     }
-    Ok(())
+    Ok(running)
 }
 
 fn complain(event: &Event) {
@@ -91,104 +117,185 @@ fn complain(event: &Event) {
     }
 }
 
-pub(crate) fn start(
-    ros: &config::Settings,
-    dialect: Dialect,
-    systems: Vec<String>,
-    all: bool,
-    session: &str,
-    settings: Settings,
-) -> Result<()> {
-    if systems.is_empty() && !all {
-        return Err(Failure::usage("name the systems to start, or say --all"));
-    }
-    let targets = if all { Targets::All } else { named(systems)? };
-    act(ros, dialect, Command::Start, session, targets, settings)
+/// Which data must flow once all are started.
+pub(crate) struct Flows {
+    /// All that was announced.
+    pub(crate) announced: bool,
+    /// The least rates of topics.
+    pub(crate) least: BTreeMap<String, f64>,
 }
 
-pub(crate) fn stop(
+/// Starts or stops, through a running controller if there is one; `flows` asks whether data flows afterwards.
+pub(crate) fn act(
     ros: &config::Settings,
-    dialect: Dialect,
-    systems: Vec<String>,
+    scope: &Scope,
+    mut ask: Ask,
     settings: Settings,
+    flows: Option<Flows>,
 ) -> Result<()> {
-    let targets = if systems.is_empty() { Targets::All } else { named(systems)? };
-    act(ros, dialect, Command::Stop, "", targets, settings)
-}
-
-/// An empty name would mean "nobody" on the wire; typed by a person it is a mistake.
-fn named(systems: Vec<String>) -> Result<Targets> {
-    systems.iter().try_for_each(|name| rosless_protocol::name::check(name)).map_err(Failure::usage)?;
-    Ok(Targets::Named(systems))
-}
-
-fn act(
-    ros: &config::Settings,
-    dialect: Dialect,
-    command: Command,
-    name: &str,
-    targets: Targets,
-    settings: Settings,
-) -> Result<()> {
-    let limit = settings.deadline + Duration::from_secs(1);
+    let (command, deadline) = (ask.command, settings.deadline);
     // Whoever has been found is to have at least half of the time.
-    let hearing = HEARING.min(settings.deadline / 2);
-    let (session, controller) = open(ros, dialect, settings)?;
+    let hearing = HEARING.min(deadline / 2);
+    let (session, controller) = open(ros, scope, settings)?;
     // A bare name may mean more than one; full names are waited for by name.
-    if !matches!(&targets, Targets::Named(names) if names.iter().all(|name| name.contains('/'))) {
-        hear_everybody(&session, &controller, hearing)?;
-    }
-    controller.request(command, name, targets).map_err(Failure::usage)?;
-    session.wait(limit, |app| app.report.is_some())?;
-    let Some(report) = session.with(|app| app.report.take()) else {
-        return Err(Failure::new("the request did not end by its deadline"));
+    let by_name = match &ask.targets {
+        Targets::Named(names) if names.iter().all(|name| name.contains('/')) => Some(names.clone()),
+        _ => None,
     };
-    let absent = |outcome: &Outcome| matches!(outcome, Outcome::Failed(Unsuccessful::Unknown));
-    let nobody = report.results.values().all(|result| absent(&result.outcome));
+    let reachable = |systems: &BTreeMap<SystemId, System>, name: &String| {
+        systems.iter().any(|(id, system)| id.is_meant_by(name) && system.reachable())
+    };
+    let running = hear(&session, &controller, scope, hearing, || {
+        let all =
+            |names: &Vec<String>| controller.with_systems(|s| names.iter().all(|name| reachable(s, name)));
+        by_name.as_ref().is_some_and(all)
+    })?;
+    // Data is looked at here, so its systems must be known here.
+    let response = match running.filter(|_| flows.is_none()) {
+        Some(running) => running.ask(&session, &ask, deadline)?,
+        None => {
+            if ask.session == "auto" && command == Command::Start {
+                let take = session.with(|app| app.state.as_mut().map(StateFile::next_take));
+                let take = take.ok_or_else(|| Failure::usage("takes cannot be numbered without --state"))?;
+                ask.session =
+                    take.map_err(|error| Failure::new(format!("takes cannot be numbered: {error}")))?;
+            }
+            let report = direct(&session, &controller, ask, deadline)?;
+            output::response(&report, scope.dialect)
+        }
+    };
+    let flows = match flows.filter(|_| response.success) {
+        Some(Flows { announced, least }) => {
+            let started = |id: &SystemId| response.systems.iter().any(|s| id.is_meant_by(&s.name));
+            let announced = |id: &SystemId| announced && started(id);
+            let topics =
+                controller.with_systems(|s| data::announced(s.iter().filter(|(id, _)| announced(id))));
+            data::check(&session, topics, &least)?
+        }
+        None => Vec::new(),
+    };
     if printer::is_json() {
-        printer::json_line(&output::report_json(&report, dialect));
+        let mut json = output::response_json(&response, command);
+        if !flows.is_empty() {
+            json["data"] = flows.iter().map(data::Flow::json).collect();
+        }
+        printer::json_line(&json);
     } else {
-        output::print_report(&report, dialect);
+        output::print_response(&response, command, scope.dialect);
+        flows.iter().for_each(data::Flow::print);
     }
-    match report.is_success() {
+    let nobody = response.systems.iter().all(|system| system.outcome == "unknown");
+    if nobody {
+        hint(&session.graph(), scope.dialect);
+    }
+    match response.success && flows.iter().all(data::Flow::is_enough) {
         true => Ok(()),
         false if nobody => Err(Failure { code: exit::NOBODY, ..Failure::told() }),
         false => Err(Failure::told()),
     }
 }
 
-pub(crate) fn status(ros: &config::Settings, dialect: Dialect, wait: Duration) -> Result<()> {
+/// Asks the systems themselves.
+fn direct(
+    session: &Session<App>,
+    controller: &ControllerNode<App>,
+    ask: Ask,
+    deadline: Duration,
+) -> Result<Report> {
+    let command = ask.command;
+    let number = controller.ask(ask).map_err(Failure::usage)?;
+    // Stopping first, or stopping again, has a time of its own.
+    let ended = session.wait(deadline * 3 + Duration::from_secs(1), |app| app.report.is_some());
+    if let Err(interruption) = ended {
+        controller.cancel(number);
+        if command == Command::Start {
+            say_who_runs(controller);
+        }
+        return Err(interruption);
+    }
+    session
+        .with(|app| app.report.take())
+        .ok_or_else(|| Failure::new("the request did not end by its deadline"))
+}
+
+/// Who was interrupted should know what is left behind.
+fn say_who_runs(controller: &ControllerNode<App>) {
+    let running = controller.with_systems(|systems| {
+        let asked = systems.iter().filter(|(_, system)| system.session().is_some());
+        asked.map(|(id, _)| id.to_string()).collect::<Vec<_>>()
+    });
+    if running.is_empty() {
+        err!("interrupted: nobody is known to have started; `mocap-controller stop` stops whoever has");
+    } else {
+        let names = running.join(" ");
+        err!("interrupted: {names} running already; stop with: mocap-controller stop {names}");
+    }
+}
+
+/// Systems of another dialect than the one asked for.
+fn hint(graph: &Graph, speech: Speech) {
+    let Speech::One(asked) = speech else { return };
+    for dialect in Dialect::ALL.into_iter().filter(|dialect| *dialect != asked) {
+        let topic = dialect.names().environment_topic;
+        let elsewhere = graph.endpoints().filter(|e| e.ros_name().rsplit('/').next() == Some(topic)).count();
+        if elsewhere > 0 {
+            err!(
+                "but somebody speaks {dialect} on {topic}: leave out --dialect {asked}, or say --dialect {dialect}"
+            );
+        }
+    }
+}
+
+fn statuses(controller: &ControllerNode<App>) -> Vec<SystemStatus> {
+    controller.with_systems(|systems| systems.iter().map(|(id, s)| output::system_status(id, s)).collect())
+}
+
+fn wall_seconds() -> f64 {
+    now().wall.0 as f64 / 1e9
+}
+
+pub(crate) fn status(ros: &config::Settings, scope: &Scope, wait: Duration) -> Result<()> {
     let settings = Settings { poll_period: Some(Duration::from_secs(60)), ..settings() };
-    let (session, controller) = open(ros, dialect, settings)?;
+    let (session, controller) = open(ros, scope, settings)?;
     let began = monotonic();
-    hear_everybody(&session, &controller, HEARING.min(wait))?;
-    let left = (began + wait).saturating_sub(monotonic());
-    session.wait(left, |_| {
-        let systems = controller.systems();
-        !systems.is_empty() && systems.values().all(|s| !s.present || s.state.is_some())
-    })?;
-    let systems = controller.systems();
+    let running = hear(&session, &controller, scope, HEARING.min(wait), || false)?;
+    let known = running.map(|running| running.status(&session)).transpose()?.flatten();
+    let systems = match known {
+        Some(status) => status.systems,
+        None => {
+            let left = (began + wait).saturating_sub(monotonic());
+            session.wait(left, |_| {
+                controller.with_systems(|systems| {
+                    !systems.is_empty() && systems.values().all(|s| !s.present() || s.state.is_some())
+                })
+            })?;
+            statuses(&controller)
+        }
+    };
+    let systems: Vec<_> = systems.into_iter().filter(|system| system.present).collect();
     if printer::is_json() {
-        printer::json_line(&output::systems_json(&systems, dialect));
+        printer::json_line(&output::systems_json(&systems, scope.dialect));
     } else if printer::is_terminal() {
-        printer::text(format_args!("{}", output::table(&systems)));
+        printer::text(format_args!("{}", output::table(&systems, wall_seconds())));
     } else {
         printer::text(format_args!("{}", output::status_lines(&systems)));
     }
     if !systems.is_empty() {
         return Ok(());
     }
+    hint(&session.graph(), scope.dialect);
     Err(Failure::nobody(format!(
-        "no system announced itself on {} within {} s: is one running and configured, in this ROS_DOMAIN_ID?",
-        dialect.names().environment_topic,
-        wait.as_secs_f64()
+        "no system announced itself on {} within {} s: is one running and configured, in this ROS_DOMAIN_ID ({})?",
+        scope.dialect.environment_topics(),
+        wait.as_secs_f64(),
+        session.domain()
     ))
     .told_in_json())
 }
 
-pub(crate) fn watch(ros: &config::Settings, dialect: Dialect, duration: Option<Duration>) -> Result<()> {
+pub(crate) fn watch(ros: &config::Settings, scope: &Scope, duration: Option<Duration>) -> Result<()> {
     let settings = Settings { poll_period: Some(Duration::from_secs(1)), ..settings() };
-    let (session, controller) = open(ros, dialect, settings)?;
+    let (session, controller) = open(ros, scope, settings)?;
     let (mut live, mut due) = (Live::new(), monotonic() + REFRESH);
     session.watch(duration, |app| {
         if monotonic() < due {
@@ -198,9 +305,13 @@ pub(crate) fn watch(ros: &config::Settings, dialect: Dialect, duration: Option<D
         let changed = std::mem::take(&mut app.changed);
         // A terminal shows passing time too; a pipe gets a new picture only when something happened.
         if live.is_in_place() || changed {
-            let systems = controller.systems();
-            let title = format!("{}: {} systems", dialect.names().title, systems.len());
-            live.show(&title, || output::watch_table(&systems), || output::systems_json(&systems, dialect));
+            let systems = statuses(&controller);
+            let title = format!("{}: {} systems", scope.dialect.title(), systems.len());
+            live.show(
+                &title,
+                || output::watch_table(&systems, wall_seconds()),
+                || output::systems_json(&systems, scope.dialect),
+            );
         }
         false
     })

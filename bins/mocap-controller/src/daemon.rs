@@ -1,61 +1,169 @@
 //! `run`: the controller that stays.
 
-use std::time::Duration;
+use std::{cell::RefCell, rc::Rc, time::Duration};
 
-use rosless_graph::{Context, EventLoop, Node, Responder, Result, config, parameters::Descriptor};
-use rosless_protocol::{
-    Dialect,
-    controller::{Event, Level, Report, Settings, Targets},
-    message::Command,
-    node::{ControllerNode, Notice},
+use rosless_graph::{
+    Context, EventLoop, Handle, Node, Publisher, Qos, Responder, Result, config, parameters::Descriptor,
 };
-use rosless_wire::std_srvs::srv::{Trigger, TriggerResponse};
+use rosless_protocol::{
+    controller::{Ask, Event, Level, Report, Settings, Targets},
+    message::Command,
+    node::{ControllerNode, ControllerOptions, Notice, StateFile},
+};
+use rosless_wire::{
+    rosless_msgs::{
+        msg::ControllerStatus,
+        srv::{SessionCommand, SessionCommandRequest, SessionCommandResponse},
+    },
+    std_srvs::srv::{Trigger, TriggerResponse},
+};
 
-use crate::output;
+use crate::{Scope, output, speech::Speech};
+
+/// The status is published at most so often.
+const STATUS_PERIOD: Duration = Duration::from_millis(100);
+
+/// Who waits for the end of a request.
+enum Waiting {
+    Session(Responder<SessionCommand>),
+    All(Responder<Trigger>),
+}
+
+impl Waiting {
+    fn reply(self, response: &SessionCommandResponse) {
+        match self {
+            Self::Session(responder) => responder.reply(response),
+            Self::All(responder) => {
+                let SessionCommandResponse { success, message, .. } = response.clone();
+                responder.reply(&TriggerResponse { success, message });
+            }
+        }
+    }
+}
 
 #[derive(Default)]
 struct App {
-    /// Who waits for the end of which request.
-    waiting: Vec<(u64, Responder<Trigger>)>,
+    waiting: Vec<(u64, Waiting)>,
+    changed: bool,
+    state: Option<StateFile>,
 }
 
-pub(crate) fn run(ros: config::Settings, dialect: Dialect) -> rosless_cli::Result<()> {
+pub(crate) fn run(ros: config::Settings, scope: &Scope) -> rosless_cli::Result<()> {
+    let speech = scope.dialect;
     let context = Context::new(ros)?;
-    let node = context.node(dialect.names().controller_node)?;
+    let node = context.node(speech.names().controller_node)?;
     let settings = declare(&node)?;
     let event_loop = EventLoop::new(&context)?;
     let logger = node.logger().to_owned();
-    let controller = ControllerNode::new(
-        &event_loop,
-        &node,
-        dialect,
+    let state = scope.state_file(context.settings().environment.domain_id);
+    let options = ControllerOptions {
+        dialects: speech.dialects(),
+        confined: scope.namespace.is_some(),
         settings,
-        move |app: &mut App, notice| match notice {
+        memory: state.as_ref().map(|s| s.memory().clone()).unwrap_or_default(),
+    };
+    let controller = ControllerNode::with(&event_loop, &node, options, move |app: &mut App, notice| {
+        app.changed = true;
+        match notice {
             Notice::Message(message) => log::debug!(target: &logger, "heard {message:?}"),
             Notice::Event(event) => tell(&logger, event),
-            Notice::Finished(report) => finished(app, report, &logger, dialect),
+            Notice::Finished(report) => finished(app, report, &logger, speech),
+            Notice::Remember(memory) => {
+                if let Some(state) = &mut app.state
+                    && let Err(error) = state.keep(memory)
+                {
+                    log::warn!(target: &logger, "sessions are not remembered: {error}");
+                }
+            }
+        }
+    })?;
+    for command in [Command::Start, Command::Stop] {
+        serve(&event_loop, &node, &controller, command)?;
+    }
+    publish_status(&event_loop, &node, &controller)?;
+    log::info!(target: node.logger(), "controlling dialect {speech} as {}", node.full_name());
+    let mut app = App { state, changed: true, ..App::default() };
+    Ok(event_loop.run(&mut app)?)
+}
+
+fn serve(
+    event_loop: &Handle<App>,
+    node: &Node,
+    controller: &ControllerNode<App>,
+    command: Command,
+) -> Result<()> {
+    let (on, me) = (node.clone(), controller.clone());
+    event_loop.serve::<SessionCommand>(
+        node,
+        &format!("~/{}", command.verb()),
+        move |app, request, responder| match ask(app, &on, command, request)
+            .and_then(|ask| me.ask(ask).map_err(|error| error.to_string()))
+        {
+            Ok(number) => app.waiting.push((number, Waiting::Session(responder))),
+            Err(message) => responder.reply(&SessionCommandResponse { message, ..Default::default() }),
         },
     )?;
-    for command in [Command::Start, Command::Stop] {
-        let (controller, node) = (controller.clone(), node.clone());
-        let serve_on = node.clone();
-        event_loop.serve::<Trigger>(
-            &serve_on,
-            &format!("~/{}", command.verb()),
-            move |app, _, responder| {
-                let session: String = node.parameter("session_id").unwrap_or_default();
-                match controller.request(command, &session, Targets::All) {
-                    Ok(number) => app.waiting.push((number, responder)),
-                    Err(error) => {
-                        responder.reply(&TriggerResponse { success: false, message: error.to_string() });
-                    }
-                }
-            },
-        )?;
+    let (on, me) = (node.clone(), controller.clone());
+    event_loop.serve::<Trigger>(node, &format!("~/{}_all", command.verb()), move |app, _, responder| {
+        let request = SessionCommandRequest { all: true, ..Default::default() };
+        match ask(app, &on, command, request).and_then(|ask| me.ask(ask).map_err(|error| error.to_string())) {
+            Ok(number) => app.waiting.push((number, Waiting::All(responder))),
+            Err(message) => responder.reply(&TriggerResponse { success: false, message }),
+        }
+    })?;
+    Ok(())
+}
+
+/// What a request means here.
+fn ask(app: &mut App, node: &Node, command: Command, request: SessionCommandRequest) -> Result<Ask, String> {
+    let session = match &*request.session {
+        _ if command == Command::Stop => String::new(),
+        "" => node.parameter("session_id").unwrap_or_default(),
+        "auto" => {
+            let state = app.state.as_mut().ok_or("takes cannot be numbered: sessions are not remembered")?;
+            state.next_take().map_err(|error| format!("takes cannot be numbered: {error}"))?
+        }
+        given => given.to_owned(),
+    };
+    let timeout = request.timeout;
+    if !timeout.is_finite() || !(0.0..=86_400.0).contains(&timeout) {
+        return Err(format!("timeout {timeout} is not usable: 0 to 86400 seconds"));
     }
-    log::info!(target: node.logger(), "controlling dialect {dialect} as {}", node.full_name());
-    let mut app = App::default();
-    Ok(event_loop.run(&mut app)?)
+    Ok(Ask {
+        expect: request.expect,
+        atomic: request.atomic,
+        restart: request.restart,
+        deadline: (timeout > 0.0).then(|| Duration::from_secs_f64(timeout)),
+        ..Ask::new(
+            command,
+            &session,
+            if request.all { Targets::All } else { Targets::Named(request.systems) },
+        )
+    })
+}
+
+/// `~/status`, latched: for whoever comes and asks who is there.
+fn publish_status(event_loop: &Handle<App>, node: &Node, controller: &ControllerNode<App>) -> Result<()> {
+    let qos = Qos::default().depth(1).transient_local();
+    let publisher: Publisher<ControllerStatus> = node.publisher("~/status", qos)?;
+    let (node, controller, last) = (node.clone(), controller.clone(), Rc::new(RefCell::new(None)));
+    event_loop.timer(STATUS_PERIOD, move |app: &mut App| {
+        if !std::mem::take(&mut app.changed) {
+            return;
+        }
+        let systems: Vec<_> = controller
+            .with_systems(|systems| systems.iter().map(|(id, s)| output::system_status(id, s)).collect());
+        // NaN is not equal to itself, so the bytes are compared.
+        let bytes = rosless_wire::cdr::to_payload(&ControllerStatus {
+            systems: systems.clone(),
+            ..Default::default()
+        });
+        if last.borrow().as_ref() != Some(&bytes) {
+            last.replace(Some(bytes));
+            publisher.publish(&ControllerStatus { stamp: node.now(), systems });
+        }
+    });
+    Ok(())
 }
 
 fn tell(logger: &str, event: &Event) {
@@ -66,31 +174,21 @@ fn tell(logger: &str, event: &Event) {
     }
 }
 
-fn finished(app: &mut App, report: &Report, logger: &str, dialect: Dialect) {
-    let mut lines = Vec::new();
-    for (id, result) in &report.results {
-        let line = output::result_line(id, result, report.command, dialect);
-        if result.outcome.is_success() {
+fn finished(app: &mut App, report: &Report, logger: &str, speech: Speech) {
+    let response = output::response(report, speech);
+    for system in &response.systems {
+        let line = output::result_line(system, report.command, speech);
+        if system.success {
             log::info!(target: logger, "{line}");
         } else {
             log::error!(target: logger, "{line}");
-            lines.push(line);
         }
     }
-    let verb = report.command.verb();
-    let message = match (report.results.len(), lines.is_empty()) {
-        (0, _) => format!("nobody to {verb}"),
-        (asked, true) => {
-            format!("{verb}: all {asked} systems answered in {:.1} ms", report.took.as_secs_f64() * 1e3)
-        }
-        _ => lines.join("; "),
-    };
-    let (mine, others) =
+    let (mine, others): (Vec<_>, Vec<_>) =
         std::mem::take(&mut app.waiting).into_iter().partition(|(n, _)| *n == report.request);
     app.waiting = others;
-    let mine: Vec<_> = mine;
-    for (_, responder) in mine {
-        responder.reply(&TriggerResponse { success: report.is_success(), message: message.clone() });
+    for (_, waiting) in mine {
+        waiting.reply(&response);
     }
 }
 
@@ -107,16 +205,22 @@ fn declare(node: &Node) -> Result<Settings> {
         seconds("retry_period", default.retry_period, "Seconds of silence before asking again.")?;
     let poll =
         seconds("state_period", Duration::from_secs(1), "Seconds between looks at each lifecycle state.")?;
+    let foreign = seconds(
+        "answer_period",
+        default.foreign,
+        "Seconds that a system may take to answer another controller before that is an error.",
+    )?;
     let retries = Descriptor::new("retries").description("How often a silent system is asked again.");
     let retries =
         node.declare_parameter(retries.integer_range(0, 100, 1).read_only(), i64::from(default.retries))?;
-    let session = Descriptor::new("session_id").description("Session that the service ~/start opens.");
+    let session = Descriptor::new("session_id").description("Session that the service ~/start_all opens.");
     node.declare_parameter(session, "default_session".to_owned())?;
     Ok(Settings {
         deadline,
         retry_period,
         retries: u32::try_from(retries).unwrap_or(default.retries),
         poll_period: Some(poll),
+        foreign,
         ..default
     })
 }

@@ -4,14 +4,24 @@
 
 mod commands;
 mod daemon;
+mod data;
 mod output;
+mod roster;
+mod running;
+mod speech;
 
-use std::{process::ExitCode, time::Duration};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
-use rosless_cli::{Result, args::seconds, completion::from_graph, out};
+use rosless_cli::{Failure, Result, args::seconds, completion::from_graph, out};
 use rosless_graph::config;
-use rosless_protocol::{Dialect, controller::Settings};
+use rosless_protocol::{
+    controller::{Ask, Settings, Targets},
+    message,
+    node::StateFile,
+};
+use roster::Roster;
+use speech::Speech;
 
 /// Starts, stops and watches lifecycle systems over the START/STOP control protocol, without ROS.
 #[derive(Debug, Parser)]
@@ -21,16 +31,46 @@ use rosless_protocol::{Dialect, controller::Settings};
     after_help = rosless_cli::EXIT_CODES
 )]
 struct Arguments {
-    /// Names on the wire: mocap, device or mocap4r2
-    #[arg(long, global = true, default_value_t, env = "ROSLESS_DIALECT")]
-    dialect: Dialect,
+    #[command(flatten)]
+    scope: Scope,
     #[command(subcommand)]
     command: Option<Command>,
 }
 
+/// Which systems there are for a command, and what it remembers of them.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Scope {
+    /// Names on the wire: mocap, device or mocap4r2; auto speaks all three
+    #[arg(long, global = true, default_value_t, env = "ROSLESS_DIALECT")]
+    pub(crate) dialect: Speech,
+    /// Keep to the systems of this namespace, as the original controllers do
+    #[arg(long, global = true, value_name = "NAMESPACE")]
+    pub(crate) namespace: Option<String>,
+    /// Folder in which sessions are remembered [default: $XDG_STATE_HOME/rosless]
+    #[arg(long, global = true, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// Ask the systems themselves, also if a controller is running
+    #[arg(long, global = true)]
+    pub(crate) direct: bool,
+}
+
+impl Scope {
+    /// What is remembered of sessions in this domain; nothing, with a warning, where it cannot be kept.
+    pub(crate) fn state_file(&self, domain: u16) -> Option<StateFile> {
+        let Some(folder) = self.state.clone().or_else(StateFile::default_folder) else {
+            log::warn!("sessions are not remembered: say where with --state, or set HOME");
+            return None;
+        };
+        let opened = StateFile::open(&folder, domain);
+        opened
+            .inspect_err(|error| log::warn!("sessions are not remembered in {}: {error}", folder.display()))
+            .ok()
+    }
+}
+
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Stay and keep the books: who comes, goes, answers, deviates; services ~/start and ~/stop for all systems
+    /// Stay and keep the books: who comes, goes, answers, deviates; services ~/start and ~/stop, topic ~/status
     Run,
     /// Show every system and its state
     Status {
@@ -39,24 +79,15 @@ enum Command {
         wait: Duration,
     },
     /// Start systems
-    Start {
-        /// Which ones, by name, with or without namespace
-        #[arg(value_name = "SYSTEM", conflicts_with = "all", add = from_graph(commands::system_names))]
-        systems: Vec<String>,
-        /// All of them
-        #[arg(long)]
-        all: bool,
-        /// What the session is called
-        #[arg(long, default_value = "cli_session", value_name = "ID")]
-        session: String,
-        #[command(flatten)]
-        patience: Patience,
-    },
+    Start(Start),
     /// Stop systems
     Stop {
         /// Which ones; all when none is named
-        #[arg(value_name = "SYSTEM", add = from_graph(commands::system_names))]
+        #[arg(value_name = "SYSTEM", conflicts_with = "all", add = from_graph(commands::system_names))]
         systems: Vec<String>,
+        /// All of them, which is also what no name means
+        #[arg(long)]
+        all: bool,
         #[command(flatten)]
         patience: Patience,
     },
@@ -66,6 +97,33 @@ enum Command {
         #[arg(long = "for", value_parser = seconds, value_name = "SECONDS")]
         duration: Option<Duration>,
     },
+}
+
+#[derive(Clone, Debug, Args)]
+struct Start {
+    /// Which ones, by name, with or without namespace
+    #[arg(value_name = "SYSTEM", conflicts_with = "all", add = from_graph(commands::system_names))]
+    systems: Vec<String>,
+    /// All of them
+    #[arg(long)]
+    all: bool,
+    /// What the session is called; auto numbers takes: take_001, take_002, …
+    #[arg(long, default_value = "cli_session", value_name = "ID")]
+    session: String,
+    /// Stop what is active first, then start it anew
+    #[arg(long)]
+    restart: bool,
+    /// Start all or none: nobody unless everybody is ready, and stop the others again if one fails
+    #[arg(long)]
+    atomic: bool,
+    /// Start nobody unless these are there: names with commas, or a roster file (systems, topics, timeout)
+    #[arg(long, value_name = "FILE|NAMES")]
+    expect: Option<String>,
+    /// Look whether the announced topics flow once all are started
+    #[arg(long)]
+    check_data: bool,
+    #[command(flatten)]
+    patience: Patience,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -100,21 +158,55 @@ fn main() -> ExitCode {
     rosless_cli::main(run)
 }
 
-fn run(Arguments { dialect, command, .. }: Arguments, settings: config::Settings) -> Result<()> {
+fn run(Arguments { scope, command, .. }: Arguments, mut settings: config::Settings) -> Result<()> {
+    if let Some(namespace) = &scope.namespace {
+        rosless_protocol::name::check(namespace).map_err(Failure::usage)?;
+        let rule = format!("__ns:={}", rosless_cli::session::absolute(namespace));
+        settings.arguments.remaps.push(rule.parse().map_err(Failure::usage)?);
+    }
     match command {
         // As the original command line does.
         None => {
             out!("{}", Arguments::command().render_help());
             Ok(())
         }
-        Some(Command::Run) => daemon::run(settings, dialect),
-        Some(Command::Status { wait }) => commands::status(&settings, dialect, wait),
-        Some(Command::Start { systems, all, session, patience }) => {
-            commands::start(&settings, dialect, systems, all, &session, patience.settings())
+        Some(Command::Run) => daemon::run(settings, &scope),
+        Some(Command::Status { wait }) => commands::status(&settings, &scope, wait),
+        Some(Command::Start(start)) => begin(&settings, &scope, start),
+        Some(Command::Stop { systems, patience, .. }) => {
+            let targets = if systems.is_empty() { Targets::All } else { named(systems)? };
+            let ask = Ask::new(message::Command::Stop, "", targets);
+            commands::act(&settings, &scope, ask, patience.settings(), None)
         }
-        Some(Command::Stop { systems, patience }) => {
-            commands::stop(&settings, dialect, systems, patience.settings())
-        }
-        Some(Command::Watch { duration }) => commands::watch(&settings, dialect, duration),
+        Some(Command::Watch { duration }) => commands::watch(&settings, &scope, duration),
     }
+}
+
+fn begin(settings: &config::Settings, scope: &Scope, start: Start) -> Result<()> {
+    let roster = start.expect.as_deref().map(Roster::read).transpose()?.unwrap_or_default();
+    let targets = match (start.all, start.systems.is_empty()) {
+        (true, _) => Targets::All,
+        (false, false) => named(start.systems)?,
+        (false, true) if !roster.systems.is_empty() => named(roster.systems.clone())?,
+        _ => return Err(Failure::usage("name the systems to start, or say --all")),
+    };
+    let mut patience = start.patience.settings();
+    if let Some(timeout) = roster.timeout() {
+        patience.deadline = timeout;
+    }
+    let ask = Ask {
+        expect: roster.systems.clone(),
+        atomic: start.atomic,
+        restart: start.restart,
+        ..Ask::new(message::Command::Start, &start.session, targets)
+    };
+    let flows = (start.check_data || !roster.topics.is_empty())
+        .then_some(commands::Flows { announced: start.check_data, least: roster.topics });
+    commands::act(settings, scope, ask, patience, flows)
+}
+
+/// An empty name would mean "nobody" on the wire; typed by a person it is a mistake.
+fn named(systems: Vec<String>) -> Result<Targets> {
+    systems.iter().try_for_each(|name| rosless_protocol::name::check(name)).map_err(Failure::usage)?;
+    Ok(Targets::Named(systems))
 }

@@ -1,66 +1,272 @@
-//! What people and scripts read.
+//! What people and scripts read. Everything is shown in the form in which a running controller says it, whether one was
+//! asked or not.
 
-use std::collections::BTreeMap;
-
-use rosless_cli::{
-    err, out,
-    table::{columns, rough},
-};
+use rosless_cli::{err, out, table::columns};
 use rosless_graph::monotonic;
 use rosless_protocol::{
-    Dialect,
-    clock::Offset,
-    controller::{Failure, NoState, Outcome, Report, System, SystemResult},
-    message::{self, Command, State},
+    controller::{Membership, NoState, Outcome, Report, System},
+    message::{Command, State, status_word},
     name::SystemId,
+};
+use rosless_wire::{
+    builtin_interfaces::msg::Time,
+    rosless_msgs::{
+        msg::{SystemResult, SystemStatus},
+        srv::SessionCommandResponse,
+    },
 };
 use serde_json::{Value, json};
 
-type Systems = BTreeMap<SystemId, System>;
+use crate::speech::Speech;
 
-/// The word `ros2 mocap4r2 status` has for it.
-fn status_word(system: &System) -> &'static str {
-    match system.state {
-        Some(Ok(state)) => message::status_word(state),
-        _ => "ERROR",
+/// One system as a running controller tells of it.
+pub(crate) fn system_status(id: &SystemId, system: &System) -> SystemStatus {
+    let state = system.state.and_then(Result::ok);
+    let offset = system.offset_at(monotonic());
+    let since = match system.membership() {
+        Membership::In(taking) => taking.since.to_stamp(),
+        _ => (0, 0),
+    };
+    SystemStatus {
+        name: id.as_str().to_owned(),
+        dialects: system.dialects().map(|dialect| dialect.to_string()).collect(),
+        state: state.map_or(0, State::id),
+        status: state.map_or("ERROR", status_word).to_owned(),
+        present: system.present(),
+        announced: system.announced(),
+        reachable: system.reachable(),
+        ambiguous: system.ambiguous(),
+        unresponsive: system.unresponsive() || system.state == Some(Err(NoState::NoAnswer)),
+        session: system.session().unwrap_or_default().to_owned(),
+        since: Time { sec: since.0, nanosec: since.1 },
+        topics: system.topics.clone(),
+        ros_version: if system.ros_version == 1 { 1 } else { 2 },
+        clock_offset: offset.map_or(f64::NAN, |o| o.nanos as f64 / 1e9),
+        clock_uncertainty: offset.map_or(f64::NAN, |o| o.uncertainty as f64 / 1e9),
+        last_answer: system.last_answer.map_or("", |a| a.command.verb()).to_owned(),
     }
 }
 
-fn state_label(system: &System) -> String {
-    match system.state {
-        _ if !system.present => "gone".to_owned(),
-        Some(Ok(state)) => state.label().to_owned(),
-        Some(Err(NoState::NoService)) => "no lifecycle service".to_owned(),
-        Some(Err(NoState::NoAnswer)) => "no answer".to_owned(),
-        None => "asking".to_owned(),
+/// A report as a running controller gives it.
+pub(crate) fn response(report: &Report, speech: Speech) -> SessionCommandResponse {
+    let systems: Vec<_> = report
+        .results
+        .iter()
+        .map(|(id, result)| {
+            let (outcome, explanation) = match &result.outcome {
+                Outcome::Done(proof) => ("done", proof.to_string()),
+                Outcome::Already(state) => {
+                    ("already", already(report.command, *state, result.session.as_deref()))
+                }
+                Outcome::Failed(failure) => {
+                    let speech = result.dialect.map_or(speech, Speech::One);
+                    let topics = (speech.environment_topics(), speech.control_topics());
+                    (failure.word(), failure.explain(id, report.command, &topics.0, &topics.1))
+                }
+            };
+            let seconds = |nanos: i64| nanos as f64 / 1e9;
+            SystemResult {
+                name: id.to_string(),
+                success: result.outcome.is_success(),
+                outcome: outcome.to_owned(),
+                explanation,
+                reason: result.reason.as_ref().map(ToString::to_string).unwrap_or_default(),
+                session: result.session.clone().unwrap_or_default(),
+                attempts: result.attempts,
+                answered_after: result.answered_after.map_or(f64::NAN, |d| d.as_secs_f64()),
+                elapsed: result.elapsed.map_or(f64::NAN, seconds),
+                clock_offset: result.offset.map_or(f64::NAN, |o| seconds(o.nanos)),
+                clock_uncertainty: result.offset.map_or(f64::NAN, |o| seconds(o.uncertainty)),
+                duplicates: result.duplicates,
+            }
+        })
+        .collect();
+    SessionCommandResponse {
+        success: report.is_success(),
+        message: summary(report.command, &systems, report.took.as_secs_f64(), speech),
+        session: report.session.clone(),
+        messages: report.messages,
+        took: report.took.as_secs_f64(),
+        last_answer_after: report.last_answer_after.map_or(f64::NAN, |d| d.as_secs_f64()),
+        systems,
     }
+}
+
+/// One line: who did it, who was there before, who failed and why.
+fn summary(command: Command, systems: &[SystemResult], took: f64, speech: Speech) -> String {
+    let (verb, done) = words(command);
+    let failures: Vec<_> =
+        systems.iter().filter(|s| !s.success).map(|s| result_line(s, command, speech)).collect();
+    let count = |outcome: &str| systems.iter().filter(|s| s.outcome == outcome).count();
+    match (count("done"), count("already")) {
+        _ if systems.is_empty() => format!("nobody to {verb}"),
+        _ if !failures.is_empty() => failures.join("; "),
+        (started, 0) => format!("{started} {done} in {:.1} ms", took * 1e3),
+        (0, before) => format!("nothing to {verb}: all {before} were {done} before"),
+        (started, before) => format!("{started} {done}, {before} were before, in {:.1} ms", took * 1e3),
+    }
+}
+
+fn words(command: Command) -> (&'static str, &'static str) {
+    match command {
+        Command::Start => ("start", "started"),
+        Command::Stop => ("stop", "stopped"),
+    }
+}
+
+fn already(command: Command, state: State, session: Option<&str>) -> String {
+    match (command, state, session) {
+        (Command::Start, _, Some(session)) => format!("already started: it is active in session {session:?}"),
+        (Command::Start, _, None) => {
+            "already started: it is active, in a session that is not known".to_owned()
+        }
+        (Command::Stop, State::Inactive, _) => "already inactive".to_owned(),
+        (Command::Stop, state, _) => format!("not active ({})", state.label()),
+    }
+}
+
+fn offset_text(offset: f64, uncertainty: f64) -> Option<String> {
+    offset.is_finite().then(|| format!("{:+.3} ms ± {:.3} ms", offset * 1e3, uncertainty * 1e3))
+}
+
+/// One line per system in the words of the original command line, with the reason behind them.
+pub(crate) fn result_line(system: &SystemResult, command: Command, speech: Speech) -> String {
+    let (verb, done) = words(command);
+    let SystemResult { name, explanation, .. } = system;
+    let mut line = match (&*system.outcome, system.success) {
+        ("already", _) => format!("{name} {explanation}"),
+        (_, true) => {
+            let mut line = format!("{name} {done}: {explanation}");
+            if system.answered_after.is_finite() {
+                line += &format!(" after {:.1} ms", system.answered_after * 1e3);
+            }
+            if let Some(offset) = offset_text(system.clock_offset, system.clock_uncertainty) {
+                line += &format!(", clock offset {offset}");
+            }
+            line
+        }
+        ("unknown", _) => format!("{name} not in detected {}: {explanation}", speech.title()),
+        ("wrong_state", _) => format!("Unable to {verb} {name}: {explanation}"),
+        _ => format!(
+            "Error {}ing {name}: {explanation}",
+            if command == Command::Start { "start" } else { "stopp" }
+        ),
+    };
+    if !system.reason.is_empty() {
+        line += &format!(": {}", system.reason);
+    }
+    line
+}
+
+/// Successes on stdout, failures on stderr.
+pub(crate) fn print_response(response: &SessionCommandResponse, command: Command, speech: Speech) {
+    for system in &response.systems {
+        let line = result_line(system, command, speech);
+        if system.success {
+            out!("{line}");
+        } else {
+            err!("{line}");
+        }
+    }
+    if response.systems.is_empty() {
+        err!("nobody to {}: no system announced itself on {}", command.verb(), speech.environment_topics());
+    }
+}
+
+fn finite(value: f64, scale: f64) -> Value {
+    if value.is_finite() { json!(value * scale) } else { Value::Null }
+}
+
+fn text(value: &str) -> Value {
+    if value.is_empty() { Value::Null } else { json!(value) }
+}
+
+pub(crate) fn response_json(response: &SessionCommandResponse, command: Command) -> Value {
+    let systems: Vec<_> = response
+        .systems
+        .iter()
+        .map(|system| {
+            json!({
+                "name": system.name,
+                "success": system.success,
+                "outcome": system.outcome,
+                "explanation": system.explanation,
+                "reason": text(&system.reason),
+                "session": text(&system.session),
+                "attempts": system.attempts,
+                "answered_after_ms": finite(system.answered_after, 1e3),
+                "elapsed_s": finite(system.elapsed, 1.0),
+                "clock_offset_ms": finite(system.clock_offset, 1e3),
+                "clock_uncertainty_ms": finite(system.clock_uncertainty, 1e3),
+                "duplicates": system.duplicates,
+            })
+        })
+        .collect();
+    json!({
+        "command": command.verb(),
+        "session": response.session,
+        "success": response.success,
+        "messages": response.messages,
+        "took_ms": response.took * 1e3,
+        "last_answer_after_ms": finite(response.last_answer_after, 1e3),
+        "systems": systems,
+    })
+}
+
+fn state_label(system: &SystemStatus) -> &'static str {
+    match State::from(system.state) {
+        _ if !system.present => "gone",
+        _ if system.unresponsive => "no answer",
+        State::Unknown => "asking",
+        state => state.label(),
+    }
+}
+
+fn short(name: &str) -> &str {
+    if name.rfind('/') == Some(0) { &name[1..] } else { name }
 }
 
 /// The original command line's lines: name, tab, status word.
-pub(crate) fn status_lines(systems: &Systems) -> String {
-    systems.iter().map(|(id, system)| format!("{id}\t{}\n", status_word(system))).collect()
+pub(crate) fn status_lines(systems: &[SystemStatus]) -> String {
+    systems.iter().map(|system| format!("{}\t{}\n", short(&system.name), system.status)).collect()
 }
 
 /// For people who want to know the state now.
-pub(crate) fn table(systems: &Systems) -> String {
-    let rows = systems.iter().map(|(id, system)| {
-        vec![id.to_string(), status_word(system).to_owned(), state_label(system), system.topics.join(" ")]
+pub(crate) fn table(systems: &[SystemStatus], now: f64) -> String {
+    let rows = systems.iter().map(|system| {
+        vec![
+            short(&system.name).to_owned(),
+            system.status.clone(),
+            state_label(system).to_owned(),
+            session(system, now),
+            system.dialects.join(","),
+            system.topics.join(" "),
+        ]
     });
-    columns(&["SYSTEM", "STATUS", "STATE", "TOPICS"], rows)
+    columns(&["SYSTEM", "STATUS", "STATE", "SESSION", "DIALECT", "TOPICS"], rows)
+}
+
+/// The session and for how long.
+fn session(system: &SystemStatus, now: f64) -> String {
+    let since = f64::from(system.since.sec) + f64::from(system.since.nanosec) / 1e9;
+    match &*system.session {
+        "" => "-".to_owned(),
+        name if since > 0.0 && now >= since => format!("{name} {:.0} s", now - since),
+        name => name.to_owned(),
+    }
 }
 
 /// For people who want to see it change.
-pub(crate) fn watch_table(systems: &Systems) -> String {
-    let rows = systems.iter().map(|(id, system)| {
-        let offset = system.offset().map_or_else(|| "-".to_owned(), |o| o.to_string());
-        let answer = system.last_answer.map_or_else(
-            || "-".to_owned(),
-            |a| format!("{} {} ago", a.command.verb(), rough(monotonic().saturating_sub(a.at))),
-        );
+pub(crate) fn watch_table(systems: &[SystemStatus], now: f64) -> String {
+    let rows = systems.iter().map(|system| {
+        let offset =
+            offset_text(system.clock_offset, system.clock_uncertainty).unwrap_or_else(|| "-".to_owned());
+        let answer = if system.last_answer.is_empty() { "-".to_owned() } else { system.last_answer.clone() };
+        let name = short(&system.name).to_owned();
         vec![
-            id.to_string(),
-            state_label(system),
-            system.session.clone().unwrap_or_else(|| "-".to_owned()),
+            name,
+            state_label(system).to_owned(),
+            session(system, now),
             system.topics.join(" "),
             offset,
             answer,
@@ -69,134 +275,31 @@ pub(crate) fn watch_table(systems: &Systems) -> String {
     columns(&["SYSTEM", "STATE", "SESSION", "TOPICS", "CLOCK OFFSET", "LAST ANSWER"], rows)
 }
 
-fn millis(nanos: i64) -> f64 {
-    nanos as f64 / 1e6
-}
-
-fn offset_json(offset: Option<Offset>) -> (Value, Value) {
-    match offset {
-        Some(o) => (json!(millis(o.nanos)), json!(millis(o.uncertainty))),
-        None => (Value::Null, Value::Null),
-    }
-}
-
-pub(crate) fn systems_json(systems: &Systems, dialect: Dialect) -> Value {
+pub(crate) fn systems_json(systems: &[SystemStatus], speech: Speech) -> Value {
     let systems: Vec<_> = systems
         .iter()
-        .map(|(id, system)| {
-            let (offset_ms, uncertainty_ms) = offset_json(system.offset());
+        .map(|system| {
             json!({
-                "name": id.to_string(),
-                "node": id.as_str(),
-                "status": status_word(system),
+                "name": short(&system.name),
+                "node": system.name,
+                "dialects": system.dialects,
+                "status": system.status,
                 "state": state_label(system),
                 "present": system.present,
+                "announced": system.announced,
                 "reachable": system.reachable,
                 "ambiguous": system.ambiguous,
-                "session": system.session,
+                "unresponsive": system.unresponsive,
+                "session": text(&system.session),
                 "topics": system.topics,
-                "ros_version": if system.ros_version == 1 { 1 } else { 2 },
-                "clock_offset_ms": offset_ms,
-                "clock_uncertainty_ms": uncertainty_ms,
-                "last_answer": system.last_answer.map(|a| a.command.verb()),
+                "ros_version": system.ros_version,
+                "clock_offset_ms": finite(system.clock_offset, 1e3),
+                "clock_uncertainty_ms": finite(system.clock_uncertainty, 1e3),
+                "last_answer": text(&system.last_answer),
             })
         })
         .collect();
-    json!({ "dialect": dialect.to_string(), "systems": systems })
-}
-
-pub(crate) fn report_json(report: &Report, dialect: Dialect) -> Value {
-    let systems: Vec<_> = report
-        .results
-        .iter()
-        .map(|(id, result)| {
-            let (offset_ms, uncertainty_ms) = offset_json(result.offset);
-            let (outcome, explanation) = match result.outcome {
-                Outcome::Done(proof) => ("done", proof.to_string()),
-                Outcome::Already(state) => ("already", already(id, report.command, state)),
-                Outcome::Failed(failure) => (failure.word(), failure.explain(id, report.command, dialect)),
-            };
-            json!({
-                "name": id.to_string(),
-                "success": result.outcome.is_success(),
-                "outcome": outcome,
-                "explanation": explanation,
-                "attempts": result.attempts,
-                "answered_after_ms": result.answered_after.map(|d| d.as_secs_f64() * 1e3),
-                "elapsed_s": result.elapsed.map(|n| n as f64 / 1e9),
-                "clock_offset_ms": offset_ms,
-                "clock_uncertainty_ms": uncertainty_ms,
-                "duplicates": result.duplicates,
-            })
-        })
-        .collect();
-    json!({
-        "command": report.command.verb(),
-        "session": report.session,
-        "success": report.is_success(),
-        "messages": report.messages,
-        "took_ms": report.took.as_secs_f64() * 1e3,
-        "last_answer_after_ms": report.last_answer_after.map(|d| d.as_secs_f64() * 1e3),
-        "systems": systems,
-    })
-}
-
-fn already(id: &SystemId, command: Command, state: State) -> String {
-    match (command, state) {
-        (Command::Start, _) => format!("{id} already started: it is active"),
-        (Command::Stop, State::Inactive) => format!("{id} already inactive"),
-        (Command::Stop, state) => format!("{id} not active ({})", state.label()),
-    }
-}
-
-/// One line per system in the words of the original command line, with the reason behind them.
-pub(crate) fn result_line(
-    id: &SystemId,
-    result: &SystemResult,
-    command: Command,
-    dialect: Dialect,
-) -> String {
-    let (done, doing, verb) = match command {
-        Command::Start => ("started", "starting", "start"),
-        Command::Stop => ("stopped", "stopping", "stop"),
-    };
-    match result.outcome {
-        Outcome::Done(proof) => {
-            let mut line = format!("{id} {done}: {proof}");
-            if let Some(after) = result.answered_after {
-                line += &format!(" after {:.1} ms", after.as_secs_f64() * 1e3);
-            }
-            if let Some(offset) = result.offset {
-                line += &format!(", clock offset {offset}");
-            }
-            line
-        }
-        Outcome::Already(state) => already(id, command, state),
-        Outcome::Failed(failure) => {
-            let why = failure.explain(id, command, dialect);
-            match failure {
-                Failure::Unknown => format!("{id} not in detected {}: {why}", dialect.names().title),
-                Failure::WrongState(_) => format!("Unable to {verb} {id}: {why}"),
-                _ => format!("Error {doing} {id}: {why}"),
-            }
-        }
-    }
-}
-
-/// Successes on stdout, failures on stderr.
-pub(crate) fn print_report(report: &Report, dialect: Dialect) {
-    for (id, result) in &report.results {
-        let line = result_line(id, result, report.command, dialect);
-        if result.outcome.is_success() {
-            out!("{line}");
-        } else {
-            err!("{line}");
-        }
-    }
-    if report.results.is_empty() {
-        let (verb, topic) = (report.command.verb(), dialect.names().environment_topic);
-        err!("nobody to {verb}: no system announced itself on {topic}");
-    }
+    json!({ "dialect": speech.to_string(), "systems": systems })
 }
 
 #[cfg(test)]
@@ -205,14 +308,39 @@ mod tests {
 
     #[test]
     fn foreign_text_does_not_reach_the_terminal_as_it_is() {
-        let mut system = System::default();
-        system.session = Some("\x1b[2J".into());
-        system.topics = vec!["\x1b]0;owned\x07".into(), "two\nlines".into(), "größe".into()];
-        let systems = Systems::from([(SystemId::resolve("/", "cam").unwrap(), system)]);
-        for table in [table(&systems), watch_table(&systems)] {
+        let system = SystemStatus {
+            name: "/cam".into(),
+            session: "\x1b[2J".into(),
+            topics: vec!["\x1b]0;owned\x07".into(), "two\nlines".into(), "größe".into()],
+            ..SystemStatus::default()
+        };
+        for table in
+            [table(std::slice::from_ref(&system), 0.0), watch_table(std::slice::from_ref(&system), 0.0)]
+        {
             assert_eq!(table.lines().count(), 2, "{table:?}");
             assert!(!table.contains(['\x1b', '\x07']), "{table:?}");
             assert!(table.contains(r"\u{1b}]0;owned\u{7} two\nlines größe"), "{table}");
         }
+    }
+
+    #[test]
+    fn a_summary_does_not_say_started_of_who_was_before() {
+        let system = |outcome: &str, success| SystemResult {
+            name: "a".into(),
+            outcome: outcome.into(),
+            success,
+            explanation: "why".into(),
+            reason: if success { String::new() } else { "'no such device' (its log, 12 ms before)".into() },
+            ..SystemResult::default()
+        };
+        let say = |systems: &[SystemResult]| summary(Command::Start, systems, 0.01, Speech::Auto);
+        assert_eq!(say(&[]), "nobody to start");
+        assert_eq!(say(&[system("already", true)]), "nothing to start: all 1 were started before");
+        assert_eq!(
+            say(&[system("done", true), system("already", true)]),
+            "1 started, 1 were before, in 10.0 ms"
+        );
+        let failed = say(&[system("done", true), system("transition_failed", false)]);
+        assert_eq!(failed, "Error starting a: why: 'no such device' (its log, 12 ms before)");
     }
 }

@@ -30,11 +30,11 @@ pub struct Offset {
 /// How seriously a deviation is to be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Band {
-    /// Under 1 ms, or not distinguishable from zero.
+    /// Under 1 ms, or perhaps so.
     Good,
-    /// From 1 ms.
+    /// Certainly 1 ms or more.
     Deviating,
-    /// From 200 ms.
+    /// Certainly 200 ms or more.
     Wrong,
 }
 
@@ -50,9 +50,9 @@ impl Band {
 }
 
 impl Offset {
-    /// A slow activation makes the estimate coarse, not the clock wrong: what may be zero is not reported as deviating.
+    /// By the whole interval: a slow activation makes the estimate coarse, not the clock wrong. Only what is certain counts.
     pub fn band(self) -> Band {
-        if self.nanos.saturating_abs() <= self.uncertainty { Band::Good } else { Band::of(self.nanos) }
+        Band::of(self.nanos.saturating_abs().saturating_sub(self.uncertainty).max(0))
     }
 }
 
@@ -123,8 +123,7 @@ impl ClockEstimate {
     /// What is left of the known bounds, widened by the drift since, inside `new`; `None` when nothing is.
     fn narrowed(&self, new: &Bounds) -> Option<(i64, i64, Duration)> {
         let Some((low, high, at)) = self.known else { return Some((new.low, new.high, new.at)) };
-        let drift = nanos(new.at.saturating_sub(at)) as u128 * DRIFT_PPM / 1_000_000;
-        let drift = i64::try_from(drift).unwrap_or(i64::MAX);
+        let drift = drift(new.at.saturating_sub(at));
         let both = (new.low.max(low.saturating_sub(drift)), new.high.min(high.saturating_add(drift)));
         (both.0 <= both.1).then_some((both.0, both.1, new.at))
     }
@@ -141,6 +140,13 @@ impl ClockEstimate {
         let (low, high, _) = self.known?;
         let uncertainty = high.saturating_sub(low) / 2;
         Some(Offset { nanos: low.saturating_add(uncertainty), uncertainty })
+    }
+
+    /// What is left of it at this time: clocks drift apart.
+    pub fn offset_at(&self, now: Duration) -> Option<Offset> {
+        let (_, _, at) = self.known?;
+        let Offset { nanos: middle, uncertainty } = self.offset()?;
+        Some(Offset { nanos: middle, uncertainty: uncertainty.saturating_add(drift(now.saturating_sub(at))) })
     }
 
     /// Forgets everything, for a system that was started anew, perhaps on another machine.
@@ -247,6 +253,17 @@ impl Dialogue {
     }
 }
 
+/// By how much two clocks may have parted.
+fn drift(elapsed: Duration) -> i64 {
+    i64::try_from(elapsed.as_nanos().saturating_mul(DRIFT_PPM) / 1_000_000).unwrap_or(i64::MAX)
+}
+
+/// Whether a stamp is of simulated time, which begins near zero, while ours is of this century.
+pub fn is_simulated(stamp: Wall, now: Wall) -> bool {
+    const YEAR: i64 = 365 * 86_400 * 1_000_000_000;
+    stamp.0 < YEAR && now.0 > 30 * YEAR
+}
+
 fn nanos(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
@@ -302,6 +319,32 @@ mod tests {
             assert_eq!((Band::of(offset), Band::of(-offset)), (band, band));
         }
         assert_eq!(Band::of(i64::MIN), Band::Wrong);
+    }
+
+    #[test]
+    fn bands_are_decided_on_the_whole_interval() {
+        let band = |nanos, uncertainty| Offset { nanos: ms(nanos), uncertainty: ms(uncertainty) }.band();
+        assert_eq!(band(250, 200), Band::Deviating, "it may be 50 ms");
+        assert_eq!((band(250, 50), band(-250, 50)), (Band::Wrong, Band::Wrong));
+        assert_eq!((band(2, 1), band(2, 2), band(-5, 5)), (Band::Deviating, Band::Good, Band::Good));
+    }
+
+    #[test]
+    fn an_estimate_gets_wider_with_time() {
+        let mut clock = ClockEstimate::default();
+        ack(&mut clock, 100, at(110, 110), Wall(ms(1605)));
+        let later = clock.offset_at(Duration::from_millis(110) + Duration::from_secs(1000)).unwrap();
+        assert_eq!(later, Offset { nanos: ms(1500), uncertainty: ms(5) + ms(100) });
+    }
+
+    #[test]
+    fn simulated_time_is_told_from_a_wrong_clock() {
+        let now = Wall::from_stamp(1_790_000_000, 0);
+        assert!(
+            is_simulated(Wall::from_stamp(12, 0), now)
+                && !is_simulated(Wall::from_stamp(1_500_000_000, 0), now)
+        );
+        assert!(!is_simulated(Wall::from_stamp(12, 0), Wall::from_stamp(20, 0)), "we may be simulated, too");
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub enum Output {
     Hook(Command, Control),
     /// A line for the log at warning level.
     Warn(String),
+    /// A line for the log at error level.
+    Error(String),
 }
 
 /// The protocol engine of one controlled system.
@@ -113,7 +115,7 @@ impl Controlled {
             self.outputs.push_back(Output::Publish(dialect, ack));
             self.outputs.push_back(Output::Hook(command, message));
         } else {
-            self.outputs.push_back(Output::Warn(format!(
+            self.outputs.push_back(Output::Error(format!(
                 "{} requested by {:?} failed and is not acknowledged; the state is {}",
                 if command == Command::Start { "activation" } else { "deactivation" },
                 message.source,
@@ -250,7 +252,7 @@ mod tests {
         tell(&mut cam, Kind::Start, &[]);
         let outputs = finish(&mut cam, State::Inactive, false);
         assert!(
-            matches!(&outputs[..], [Output::Warn(text)] if text.contains("not acknowledged")),
+            matches!(&outputs[..], [Output::Error(text)] if text.contains("not acknowledged")),
             "{outputs:?}"
         );
         // It may be tried again.
@@ -316,7 +318,7 @@ mod tests {
                             running = Some(command);
                         }
                         Output::Publish(..) => acks += 1,
-                        Output::Hook(..) | Output::Warn(_) => {}
+                        Output::Hook(..) | Output::Warn(_) | Output::Error(_) => {}
                     }
                 }
                 prop_assert_eq!(acks, successes);

@@ -84,6 +84,29 @@ impl fmt::Display for Dialect {
     }
 }
 
+/// Where commands are heard: one dialect's control topic in one namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Channel {
+    /// Whose names the topic has.
+    pub dialect: Dialect,
+    /// Where the topic is.
+    pub namespace: String,
+}
+
+impl Channel {
+    /// The control topic of `dialect` in `namespace`.
+    pub fn new(dialect: Dialect, namespace: &str) -> Self {
+        Self { dialect, namespace: namespace.to_owned() }
+    }
+}
+
+impl From<&str> for Channel {
+    /// The default dialect's in this namespace.
+    fn from(namespace: &str) -> Self {
+        Self::new(Dialect::default(), namespace)
+    }
+}
+
 /// The dialect's name is not in the table.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("no dialect {0:?}: choose mocap, device or mocap4r2")]

@@ -37,5 +37,5 @@ pub mod message;
 pub mod name;
 pub mod node;
 
-pub use dialect::Dialect;
+pub use dialect::{Channel, Dialect};
 pub use rosless_engine::{Now, Wall};

@@ -59,7 +59,7 @@ pub struct Announcement {
 }
 
 /// What a controller wants of its systems.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Command {
     Start,
     Stop,

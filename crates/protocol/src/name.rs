@@ -21,6 +21,11 @@ impl SystemId {
         }))
     }
 
+    /// The name that no system can have.
+    pub(crate) fn nobody() -> Self {
+        Self("/".to_owned())
+    }
+
     /// With leading slash and namespace.
     pub fn as_str(&self) -> &str {
         &self.0

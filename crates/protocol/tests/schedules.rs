@@ -27,6 +27,8 @@ struct World {
     max_transition_ms: u64,
     fail_percent: u64,
     deaths: bool,
+    /// Systems tell the state from before a transition until it has ended.
+    blind: bool,
     seed: u64,
     requests: Vec<(bool, Option<u8>, u64)>,
 }
@@ -43,6 +45,7 @@ impl World {
             max_transition_ms: 20,
             fail_percent: 0,
             deaths: false,
+            blind: false,
             seed: 1,
             requests,
         }
@@ -90,6 +93,8 @@ struct Simulation {
     links: BTreeMap<(usize, bool), u64>,
     begun: BTreeMap<u64, u64>,
     reports: Vec<(u64, Report)>,
+    /// Goes on after the last report.
+    play_out: bool,
 }
 
 impl Simulation {
@@ -105,6 +110,7 @@ impl Simulation {
             links: BTreeMap::new(),
             begun: BTreeMap::new(),
             reports: Vec::new(),
+            play_out: false,
             world,
         };
         for n in 0..simulation.world.systems {
@@ -183,7 +189,8 @@ impl Simulation {
             let happening = self.agenda.first_key_value().map(|((when, _), _)| *when);
             let deadline = self.controller.next_deadline().map(|d| d.as_millis() as u64 + 1);
             let Some(next) = happening.into_iter().chain(deadline).min() else { return };
-            if next > until || self.reports.len() == self.world.requests.len() {
+            let all_reported = self.reports.len() == self.world.requests.len();
+            if next > until || all_reported && !self.play_out {
                 return;
             }
             self.millis = self.millis.max(next);
@@ -214,7 +221,7 @@ impl Simulation {
                 self.controller.handle(input, here);
             }
             Happening::Query(n, query) if self.systems[n].alive => {
-                let state = match self.systems[n].running {
+                let state = match self.systems[n].running.filter(|_| !self.world.blind) {
                     Some(Command::Start) => State::Activating,
                     Some(Command::Stop) => State::Deactivating,
                     None => self.systems[n].state,
@@ -309,7 +316,8 @@ impl Simulation {
                     let from = participant(self.systems[n].life);
                     self.send(n, true, Happening::Hear(message, from));
                 }
-                controlled::Output::Hook(..) | controlled::Output::Warn(_) => {}
+                controlled::Output::Hook(..) | controlled::Output::Warn(_) | controlled::Output::Error(_) => {
+                }
             }
         }
     }
@@ -329,11 +337,15 @@ impl Simulation {
                         .position(|s| s.id == system)
                         .expect("only known systems are asked");
                     self.send(n, false, Happening::Query(n, query));
+                    // The driver answers every question in time.
+                    let timeout = Happening::State(n, query, Err(NoState::NoAnswer));
+                    self.plan(self.millis + 1000, timeout);
                 }
                 Output::WatchTransitions { system } => {
                     let watched = self.systems.iter_mut().find(|s| s.id == system);
                     watched.expect("only known systems are watched").watched = true;
                 }
+                Output::ReadLogs | Output::Remember => {}
                 Output::Event(event) => assert!(!event.to_string().is_empty()),
                 Output::Finished(report) => self.reports.push((self.millis, report)),
             }
@@ -367,9 +379,11 @@ fn wanted(command: Command) -> State {
 }
 
 fn worlds() -> impl Strategy<Value = World> {
-    let requests = prop::collection::vec((any::<bool>(), prop::option::of(any::<u8>()), 0u64..12_000), 1..8);
+    // Some come at the same moment, most while another is under way.
+    let pause = prop_oneof![Just(0u64), 0u64..500, 0u64..12_000];
+    let requests = prop::collection::vec((any::<bool>(), prop::option::of(any::<u8>()), pause), 1..8);
     let network = (0u64..40, 0u64..30, 0u64..900, any::<bool>(), any::<bool>());
-    let systems = (1usize..6, 0u64..3000, 0u64..60, any::<bool>());
+    let systems = (1usize..6, 0u64..3000, 0u64..60, any::<bool>(), any::<bool>());
     (network, systems, requests, any::<u64>()).prop_map(|(network, systems, requests, seed)| World {
         systems: systems.0,
         loss_percent: network.0,
@@ -380,6 +394,7 @@ fn worlds() -> impl Strategy<Value = World> {
         max_transition_ms: systems.1,
         fail_percent: systems.2,
         deaths: systems.3,
+        blind: systems.4,
         seed,
         requests,
     })
@@ -443,6 +458,25 @@ proptest! {
             }
         }
         prop_assert_eq!(checked, world.requests.len());
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(500))]
+
+    #[test]
+    fn after_the_last_stop_nobody_becomes_active(world in worlds()) {
+        // Nothing is lost and nobody dies, but transitions are slow and no state tells that one is under way.
+        let mut requests = world.requests.clone();
+        requests.push((false, None, 100));
+        let world =
+            World { loss_percent: 0, repeat_percent: 0, reorder: false, deaths: false, fail_percent: 0, requests, ..world };
+        let mut simulation = Simulation { play_out: true, ..Simulation::new(world.clone()) };
+        simulation.run(200_000);
+        prop_assert_eq!(simulation.reports.len(), world.requests.len(), "every request ends in one report");
+        for system in &simulation.systems {
+            prop_assert_eq!(system.state, State::Inactive, "{} after {:?}", system.id, simulation.reports);
+        }
     }
 }
 

@@ -20,9 +20,19 @@ fn twenty_systems_start_and_stop_a_hundred_times_with_nothing_missed() {
     let mut observer = stage.observer(Dialect::Mocap);
     let controller = observer.controller();
     let known = controller.clone();
-    observer.until("twenty systems are reachable", |_| {
-        known.systems().values().filter(|s| s.announced && s.reachable).count() == 20
-    });
+    let reachable =
+        || known.with_systems(|all| all.values().filter(|s| s.announced() && s.reachable()).count());
+    let done = observer.event_loop.run_until(&mut observer.seen, PATIENCE, |_| reachable() == 20).unwrap();
+    assert!(
+        done,
+        "only {} of twenty systems are reachable: {:#?}",
+        reachable(),
+        known
+            .systems()
+            .iter()
+            .map(|(id, s)| (id.to_string(), s.presence(), s.reachable(), s.participant))
+            .collect::<Vec<_>>()
+    );
     for round in 0..100 {
         for command in [Command::Start, Command::Stop] {
             let report = observer.request(&controller, command, &format!("take_{round}"), Targets::All);

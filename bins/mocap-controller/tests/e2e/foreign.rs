@@ -84,7 +84,7 @@ fn nobody_waits_for_a_foreign_system_that_is_not_configured() {
         let _system =
             stage.system(&["--kind", "auxiliary", "--dialect", "mocap4r2", "--name", "mocap_system_1"]);
         let status = stage.command(&["--dialect", "mocap4r2", "status"]);
-        assert_eq!(text(&status.stdout), "mocap_system_1\tINACTIVE\n");
+        assert_eq!(text(&status.stdout), "mocap_system_1\tREADY\n");
         assert!(!text(&status.stderr).contains("not everybody"), "{vendor:?}: {}", text(&status.stderr));
     }
 }

@@ -4,5 +4,7 @@ mod faults;
 mod fleet;
 mod foreign;
 mod kinds;
+mod running;
 mod scenario;
+mod sessions;
 mod stage;

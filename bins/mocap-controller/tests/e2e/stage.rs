@@ -52,6 +52,11 @@ impl Stage {
         Self { lease: DomainLease::acquire() }
     }
 
+    /// Where this stage's controllers remember sessions.
+    fn state_folder(&self) -> PathBuf {
+        std::env::temp_dir().join(format!("mocap-e2e-{}-{}", std::process::id(), self.lease.id()))
+    }
+
     pub(crate) fn domain(&self) -> u16 {
         self.lease.id()
     }
@@ -62,6 +67,7 @@ impl Stage {
             .args(arguments)
             .env("ROS_DOMAIN_ID", self.lease.id().to_string())
             .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+            .env("XDG_STATE_HOME", self.state_folder())
             .env_remove("ROSLESS_DIALECT");
         command
     }
@@ -94,6 +100,13 @@ impl Stage {
 
     pub(crate) fn observer(&self, dialect: Dialect) -> Observer {
         Observer::new(self.lease.id(), dialect)
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // Most stages remember nothing, and then there is nothing to remove.
+        let _ = std::fs::remove_dir_all(self.state_folder());
     }
 }
 
@@ -167,6 +180,18 @@ impl Observer {
         self.until("the systems' control subscriptions match", |_| control.matched() > systems);
     }
 
+    /// Announces a system that is no node: as a bridge does.
+    pub(crate) fn announce(&mut self, info: &MocapInfo) -> RawPublisher {
+        let names = self.dialect.names();
+        let hash = <MocapInfo as rosless_wire::Message>::TYPE_HASH;
+        let publisher = self
+            .node
+            .raw_publisher(names.environment_topic, names.info_type, hash, environment_qos())
+            .unwrap();
+        assert!(publisher.publish(cdr::to_payload(info)));
+        publisher
+    }
+
     pub(crate) fn say(&mut self, control_type: i8, session: &str, systems: &[&str]) {
         let stamp = self.node.now();
         let message = Control {
@@ -176,6 +201,13 @@ impl Observer {
             capture_session_id: session.into(),
             capture_systems: systems.iter().map(ToString::to_string).collect(),
         };
+        self.say_raw(cdr::to_payload(&message));
+    }
+
+    /// ACK_START in the name of a system.
+    pub(crate) fn acknowledge(&mut self, system: &str) {
+        let stamp = self.node.now();
+        let message = Control { control_type: 1, stamp, system_source: system.into(), ..Control::default() };
         self.say_raw(cdr::to_payload(&message));
     }
 

@@ -55,7 +55,7 @@ pub(super) fn start(stage: &Stage, rows: &mut Vec<Row>) -> Result<Session> {
     for (system, topics) in &heard.borrow().announced {
         stage.done("system announced", &format!("{system} with {}", topics.join(", ")));
     }
-    trigger(stage, "/mocap_controller/start")?;
+    trigger(stage, "/mocap_controller/start_all")?;
     stage.wait("both ACK_START", ANSWER, || heard.borrow().started.len() == 2)?;
     expect_state(stage, State::PRIMARY_STATE_ACTIVE)?;
     for (system, offset) in &heard.borrow().started {
@@ -84,7 +84,7 @@ pub(super) fn start(stage: &Stage, rows: &mut Vec<Row>) -> Result<Session> {
 
 impl Session {
     pub(super) fn stop(&self, stage: &Stage, rows: &mut Vec<Row>) -> Result<()> {
-        trigger(stage, "/mocap_controller/stop")?;
+        trigger(stage, "/mocap_controller/stop_all")?;
         stage.wait("both ACK_STOP", ANSWER, || self.0.borrow().stopped.len() == 2)?;
         expect_state(stage, State::PRIMARY_STATE_INACTIVE)?;
         let stopped = &self.0.borrow().stopped;

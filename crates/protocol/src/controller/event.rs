@@ -21,6 +21,12 @@ pub enum Level {
 pub enum Event {
     /// A system announced itself for the first time, or again after it had left.
     Joined { system: SystemId, topics: Vec<String>, running_session: Option<String> },
+    /// A node that can be controlled is there and has announced nothing: it is not configured yet.
+    Listening { system: SystemId },
+    /// A system is no longer in the session that it was in when it was last watched.
+    Ended { system: SystemId, session: String },
+    /// A system did not do what another controller told it to.
+    Unanswered { system: SystemId, command: Command, source: String, session: String, state: Option<State> },
     /// A system left the graph; `session` is the one it was active in.
     Left { system: SystemId, session: Option<String> },
     /// A system announced other topics than before.
@@ -35,6 +41,8 @@ pub enum Event {
     State { system: SystemId, from: Option<State>, to: State },
     /// An acknowledgement arrived.
     Answered { system: SystemId, command: Command, elapsed: i64, offset: Option<Offset> },
+    /// An acknowledgement arrived whose stamp is of simulated time, so that clocks cannot be compared.
+    Simulated { system: SystemId, command: Command },
     /// An acknowledgement arrived after its request had been given up or settled otherwise.
     Late { system: SystemId, command: Command },
     /// A second acknowledgement for one request.
@@ -62,10 +70,13 @@ impl Event {
                 }
             }
             Self::Left { session: Some(_), .. }
+            | Self::Unanswered { .. }
             | Self::Dropped { .. }
             | Self::Unresponsive { session: Some(_), .. } => Level::Error,
             Self::Joined { running_session: None, .. }
             | Self::Left { .. }
+            | Self::Listening { .. }
+            | Self::Simulated { .. }
             | Self::Topics { .. }
             | Self::State { .. }
             | Self::Foreign { .. } => Level::Info,
@@ -86,6 +97,21 @@ impl fmt::Display for Event {
                 match running_session {
                     Some(session) => write!(f, "; session {session:?} runs without it"),
                     None => Ok(()),
+                }
+            }
+            Self::Listening { system } => write!(f, "[{system}] is there, but not configured"),
+            Self::Ended { system, session } => {
+                write!(f, "[{system}] is no longer in session {session:?}, which ended while nobody watched")
+            }
+            Self::Unanswered { system, command, source, session, state } => {
+                let verb = command.verb().to_uppercase();
+                write!(f, "[{system}] did not answer the {verb} of {source:?}")?;
+                if *command == Command::Start {
+                    write!(f, " for session {session:?}")?;
+                }
+                match state {
+                    Some(state) => write!(f, ": it is {}", state.label()),
+                    None => f.write_str(", nor does it tell its state"),
                 }
             }
             Self::Left { system, session: Some(session) } => {
@@ -124,6 +150,13 @@ impl fmt::Display for Event {
                     Some(offset) => write!(f, ", clock offset {offset}"),
                     None => Ok(()),
                 }
+            }
+            Self::Simulated { system, command } => {
+                let verb = command.verb();
+                write!(
+                    f,
+                    "[{system}] {verb} acknowledged on simulated time: its clock cannot be compared with ours"
+                )
             }
             Self::Late { system, command } => {
                 write!(f, "[{system}] late acknowledgement of {}", command.verb())

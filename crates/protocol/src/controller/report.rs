@@ -14,14 +14,14 @@ use crate::{
 pub enum Proof {
     /// It acknowledged, and its lifecycle state agrees.
     Acknowledged,
-    /// Its acknowledgement was lost, but its lifecycle state says so.
+    /// No acknowledgement was heard, but its lifecycle state says so.
     StateOnly,
     /// It acknowledged and has no lifecycle services that could be asked (ROS 1 behind a bridge).
     AckOnly,
 }
 
 /// Why a system is not in the asked state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// Nobody announced this name.
     Unknown,
@@ -47,10 +47,44 @@ pub enum Failure {
     Ambiguous,
     /// A newer command replaced this one.
     Superseded,
+    /// It is active in another session, this one.
+    OtherSession(String),
+    /// It is ready, but was not started because others are not.
+    Withheld,
+    /// It was started and, because another one failed, stopped again, or was to be.
+    Undone { stopped: bool },
+    /// It was to be stopped before it is started, and was not.
+    NotStopped,
+    /// It is expected to take part and was not asked to.
+    NotMeant,
+    /// Another request had it until the time was up.
+    Busy,
+    /// The request was ended before it was known.
+    Cancelled,
+}
+
+/// What a system's own log says about its failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// The line.
+    pub text: String,
+    /// How long before the report.
+    pub before: Duration,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "'{}' (its log, {:.0} ms before)",
+            self.text.escape_debug(),
+            self.before.as_secs_f64() * 1e3
+        )
+    }
 }
 
 /// The end of one command for one system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Done(Proof),
     /// It was in the asked state before it was asked, or, for a stop, in this one that needs none.
@@ -59,7 +93,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    pub fn is_success(self) -> bool {
+    pub fn is_success(&self) -> bool {
         !matches!(self, Self::Failed(_))
     }
 }
@@ -68,6 +102,12 @@ impl Outcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SystemResult {
     pub outcome: Outcome,
+    /// What it speaks, if it is known.
+    pub dialect: Option<Dialect>,
+    /// The session it is in now, as far as is known.
+    pub session: Option<String>,
+    /// Why it failed, in its own words.
+    pub reason: Option<Reason>,
     /// How often it was asked.
     pub attempts: u32,
     /// From first asking to its acknowledgement.
@@ -101,8 +141,8 @@ impl Report {
     }
 
     /// The systems that are not in the asked state.
-    pub fn failures(&self) -> impl Iterator<Item = (&SystemId, Failure)> {
-        self.results.iter().filter_map(|(id, r)| match r.outcome {
+    pub fn failures(&self) -> impl Iterator<Item = (&SystemId, &Failure)> {
+        self.results.iter().filter_map(|(id, r)| match &r.outcome {
             Outcome::Failed(failure) => Some((id, failure)),
             _ => None,
         })
@@ -111,7 +151,7 @@ impl Report {
 
 impl Failure {
     /// One word for tables and scripts.
-    pub fn word(self) -> &'static str {
+    pub fn word(&self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
             Self::Unreachable => "unreachable",
@@ -125,21 +165,33 @@ impl Failure {
             Self::Gone => "gone",
             Self::Ambiguous => "ambiguous",
             Self::Superseded => "superseded",
+            Self::OtherSession(_) => "other_session",
+            Self::Withheld => "withheld",
+            Self::Undone { .. } => "undone",
+            Self::NotStopped => "not_stopped",
+            Self::NotMeant => "not_meant",
+            Self::Busy => "busy",
+            Self::Cancelled => "cancelled",
         }
     }
 
+    /// The system itself may have said why.
+    pub fn has_reason(&self) -> bool {
+        matches!(self, Self::Refused(_) | Self::Aborted(_) | Self::FalseAck(_))
+    }
+
     /// What is wrong and what to do about it.
-    pub fn explain(self, system: &SystemId, command: Command, dialect: Dialect) -> String {
-        let (verb, names, full) = (command.verb(), dialect.names(), system.as_str());
+    ///
+    /// `environment` and `control` are the topics on which the system was looked for.
+    pub fn explain(&self, system: &SystemId, command: Command, environment: &str, control: &str) -> String {
+        let (verb, full) = (command.verb(), system.as_str());
         let transition = if command == Command::Start { "activation" } else { "deactivation" };
         match self {
             Self::Unknown => format!(
-                "not announced on {}: is it running, configured, and in this ROS_DOMAIN_ID?",
-                names.environment_topic
+                "not announced on {environment}: is it running, configured, and in this ROS_DOMAIN_ID?"
             ),
             Self::Unreachable => format!(
-                "announced, but its {} subscription is not matched: check QoS, remapping and the network",
-                names.control_topic
+                "announced, but its {control} subscription is not matched: check QoS, remapping and the network"
             ),
             Self::NotAsked => {
                 format!("the time was up before {verb} could be sent: allow more with --timeout")
@@ -178,6 +230,19 @@ impl Failure {
                  __node:=NAME; if one has just been killed, try again in 10 s"
             ),
             Self::Superseded => format!("a newer command replaced this {verb}"),
+            Self::OtherSession(running) => format!(
+                "it is in session {running:?}: stop it first, or start it anew with --restart; nobody was started"
+            ),
+            Self::Withheld => "not started, because others are missing or not ready".to_owned(),
+            Self::Undone { stopped: true } => "started, and stopped again because others failed".to_owned(),
+            Self::Undone { stopped: false } => {
+                "started; it was to be stopped again because others failed, and did not stop: stop it by hand"
+                    .to_owned()
+            }
+            Self::NotStopped => "it could not be stopped, so it was not started anew".to_owned(),
+            Self::NotMeant => "expected to take part, but not among those to be started".to_owned(),
+            Self::Busy => format!("another {verb} of it was under way until the time was up"),
+            Self::Cancelled => format!("the {verb} was given up before its answer was known"),
         }
     }
 }
@@ -186,7 +251,7 @@ impl fmt::Display for Proof {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Acknowledged => "acknowledged",
-            Self::StateOnly => "confirmed by its state, acknowledgement lost",
+            Self::StateOnly => "confirmed by its state, no acknowledgement heard",
             Self::AckOnly => "acknowledged, no lifecycle service to confirm",
         })
     }

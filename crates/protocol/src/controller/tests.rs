@@ -22,6 +22,7 @@ fn named(names: &[&str]) -> Targets {
 struct Rig {
     controller: Controller,
     said: Vec<Output>,
+    millis: u64,
 }
 
 impl Rig {
@@ -32,7 +33,7 @@ impl Rig {
 
     fn with_settings(settings: Settings, systems: &[&str]) -> Self {
         let controller = Controller::new(settings, "boss", "/", at(0));
-        let mut rig = Self { controller, said: Vec::new() };
+        let mut rig = Self { controller, said: Vec::new(), millis: 0 };
         for system in systems {
             rig.announce("/", system, 0);
         }
@@ -62,6 +63,7 @@ impl Rig {
     }
 
     fn put(&mut self, input: Input, millis: u64) {
+        self.millis = millis;
         self.controller.handle(input, at(millis));
         self.drain();
     }
@@ -73,8 +75,14 @@ impl Rig {
     }
 
     fn request(&mut self, command: Command, targets: Targets, millis: u64) {
-        self.controller.request(command, "s1", targets, at(millis)).unwrap();
+        self.start(Ask::new(command, "s1", targets), millis);
+    }
+
+    fn start(&mut self, ask: Ask, millis: u64) -> u64 {
+        self.millis = millis;
+        let number = self.controller.ask(ask, at(millis)).unwrap();
         self.drain();
+        number
     }
 
     /// Answers every open question with the state `of` gives.
@@ -96,11 +104,41 @@ impl Rig {
         self.put(Input::Control { channel: "/".into(), sender: None, participant: None, message }, millis);
     }
 
+    /// A line of a system's log, stamped then and heard now.
+    fn log(&mut self, logger: &str, text: &str, stamped: u64, millis: u64) {
+        let (logger, text, stamp) = (logger.into(), text.into(), at(stamped).wall);
+        self.put(Input::Log { logger, error: true, text, stamp }, millis);
+    }
+
+    /// Systems that are asked for their state at this moment.
+    fn queried(&self) -> usize {
+        self.said.iter().filter(|o| matches!(o, Output::QueryState { .. })).count()
+    }
+
+    fn reports(&self) -> Vec<&Report> {
+        self.said
+            .iter()
+            .filter_map(|o| if let Output::Finished(report) = o { Some(report) } else { None })
+            .collect()
+    }
+
+    /// Everybody named acknowledges a START and is active, from a state in which all were inactive.
+    fn run_session(&mut self, session: &str, systems: &[&str], millis: u64) {
+        let number = self.start(Ask::new(Command::Start, session, named(systems)), millis);
+        self.answer(|_| INACTIVE, millis + 1);
+        for system in systems {
+            self.ack(system, Kind::AckStart, 0, millis + 2);
+        }
+        self.answer(|_| ACTIVE, millis + 3);
+        assert!(self.reports().iter().any(|r| r.request == number && r.is_success()), "{:?}", self.reports());
+        self.said.clear();
+    }
+
     fn published(&mut self) -> Vec<(String, Vec<String>)> {
         let mut lists = Vec::new();
         self.said.retain(|output| match output {
             Output::Publish { channel, message } => {
-                lists.push((channel.clone(), message.systems.clone()));
+                lists.push((channel.namespace.clone(), message.systems.clone()));
                 false
             }
             _ => true,
@@ -113,7 +151,7 @@ impl Rig {
     }
 
     fn outcome(&self, system: &str) -> Outcome {
-        self.report().expect("the request has ended").results[&id(system)].outcome
+        self.report().expect("the request has ended").results[&id(system)].outcome.clone()
     }
 
     fn events(&self) -> Vec<&Event> {
@@ -131,6 +169,10 @@ impl Rig {
     /// Follows the engine's own deadlines until the request ends.
     fn run_until_report(&mut self, of: impl Fn(&SystemId) -> Result<State, NoState>) -> u64 {
         for _ in 0..1000 {
+            self.answer(&of, self.millis);
+            if self.report().is_some() {
+                return self.millis;
+            }
             let next = self.controller.next_deadline().expect("a request has a deadline");
             let millis = u64::try_from(next.as_millis()).unwrap() + 1;
             self.put(Input::Wake, millis);
@@ -161,7 +203,7 @@ fn all_start_with_one_message_and_success_needs_the_state_too() {
     assert!(report.is_success());
     assert_eq!((report.messages, report.last_answer_after), (1, Some(Duration::from_millis(3))));
     assert_eq!(rig.outcome("a"), Outcome::Done(Proof::Acknowledged));
-    assert_eq!(rig.controller.systems()[&id("b")].session.as_deref(), Some("s1"));
+    assert_eq!(rig.controller.systems()[&id("b")].session(), Some("s1"));
 }
 
 #[test]
@@ -278,12 +320,15 @@ fn a_lost_start_is_sent_again_to_the_silent_one_only() {
     rig.answer(|_| ACTIVE, 1003);
     rig.put(Input::Wake, 1501);
     rig.answer(|_| INACTIVE, 1502);
+    assert_eq!(rig.published(), [], "its log is read first");
+    rig.put(Input::Wake, 1802);
+    rig.answer(|_| INACTIVE, 1803);
     assert_eq!(rig.published(), [("/".into(), vec!["b".into()])]);
-    rig.ack("b", Kind::AckStart, 0, 1510);
-    rig.answer(|_| ACTIVE, 1511);
+    rig.ack("b", Kind::AckStart, 0, 1810);
+    rig.answer(|_| ACTIVE, 1811);
     let result = &rig.report().unwrap().results[&id("b")];
-    assert_eq!((result.outcome, result.attempts), (Outcome::Done(Proof::Acknowledged), 2));
-    assert_eq!(result.answered_after, Some(Duration::from_millis(509)));
+    assert_eq!((&result.outcome, result.attempts), (&Outcome::Done(Proof::Acknowledged), 2));
+    assert_eq!(result.answered_after, Some(Duration::from_millis(809)));
 }
 
 #[test]
@@ -335,7 +380,9 @@ fn an_activation_seen_to_begin_and_fail_is_reported_at_once() {
     rig.answer(|_| Ok(State::Activating), 1503);
     rig.put(Input::Wake, 2004);
     rig.answer(|_| INACTIVE, 2005);
+    rig.put(Input::Wake, 2306);
     assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::Aborted(State::Inactive)));
+    assert_eq!(rig.report().unwrap().results[&id("a")].reason, None, "it says nothing about it");
     // Too quick for that: seen by its own word.
     let mut rig = Rig::with(&["a"]);
     rig.request(Command::Start, Targets::All, 1000);
@@ -349,8 +396,12 @@ fn an_activation_seen_to_begin_and_fail_is_reported_at_once() {
     rig.put(Input::Transition { system: id("a"), from: inactive, to: activating }, 1504);
     rig.put(Input::Transition { system: id("a"), from: activating, to: inactive }, 1504);
     rig.answer(|_| INACTIVE, 1505);
+    assert!(rig.said.contains(&Output::ReadLogs));
+    rig.log("a", "no such device", 1493, 1506);
     assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::Aborted(State::Inactive)));
-    let text = Failure::Aborted(State::Inactive).explain(&id("a"), Command::Start, crate::Dialect::Mocap);
+    let reason = rig.report().unwrap().results[&id("a")].reason.clone().unwrap();
+    assert_eq!(reason.to_string(), "'no such device' (its log, 13 ms before)");
+    let text = Failure::Aborted(State::Inactive).explain(&id("a"), Command::Start, "e", "c");
     assert!(text.contains("configured but not active"), "{text}");
 }
 
@@ -374,11 +425,13 @@ fn an_unreachable_system_is_not_taken_for_one_that_failed() {
         rig.answer(|_| INACTIVE, 3010);
         rig.published();
         rig.put(Input::Reachable { node: "/a".into(), reachable: true }, 4000);
-        rig.put(Input::Wake, 4001);
-        rig.answer(|_| INACTIVE, 4002);
+        for millis in [4001, 4400, 4800] {
+            rig.put(Input::Wake, millis);
+            rig.answer(|_| INACTIVE, millis + 1);
+        }
         assert_eq!(rig.published(), [("/".into(), vec!["a".into()])]);
-        rig.ack("a", Kind::AckStart, 0, 4003);
-        rig.answer(|_| ACTIVE, 4004);
+        rig.ack("a", Kind::AckStart, 0, 4803);
+        rig.answer(|_| ACTIVE, 4804);
         assert_eq!(rig.outcome("a"), Outcome::Done(Proof::Acknowledged));
     }
 }
@@ -499,7 +552,7 @@ fn a_crash_is_reported_although_the_successor_comes_before_the_lease_ends() {
     rig.put(Input::Gone { node: "/a".into(), participant: Some(process_number(1)) }, 11_000);
     assert_eq!(rig.events(), Vec::<&Event>::new());
     let system = &rig.controller.systems()[&id("a")];
-    assert!(system.present && !system.ambiguous && system.rivals().count() == 0);
+    assert!(system.present() && !system.ambiguous() && system.rivals().count() == 0);
     rig.put(Input::Gone { node: "/a".into(), participant: Some(process_number(2)) }, 12_000);
     assert_eq!(rig.events(), [&Event::Left { system: id("a"), session: None }]);
 }
@@ -564,7 +617,7 @@ fn two_living_systems_of_one_name_are_no_success() {
     rig.said.clear();
     rig.put(Input::Gone { node: "/a".into(), participant: Some(process_number(1)) }, 20_000);
     let system = &rig.controller.systems()[&id("a")];
-    assert!(system.present && !system.ambiguous && system.participant == Some(process_number(2)));
+    assert!(system.present() && !system.ambiguous() && system.participant == Some(process_number(2)));
 
     // The older one is heard after the newer one had come.
     let mut rig = Rig::with(&[]);
@@ -759,9 +812,9 @@ fn a_newer_request_replaces_an_older_one_and_both_are_reported() {
     let mut rig = Rig::with(&["a"]);
     rig.request(Command::Start, Targets::All, 1000);
     rig.answer(|_| INACTIVE, 1001);
+    rig.published();
     rig.request(Command::Stop, Targets::All, 1002);
     assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::Superseded));
-    rig.published();
     rig.said.retain(|o| !matches!(o, Output::Finished(_)));
     rig.answer(|_| INACTIVE, 1003);
     assert_eq!(rig.published(), [("/".into(), vec![])], "the START may still be on its way");
@@ -808,7 +861,7 @@ fn invented_acknowledgements_do_not_keep_systems_out() {
     }
     assert_eq!(rig.controller.systems().len(), MAX_SYSTEMS);
     rig.announce("/", "b", 9000);
-    assert!(rig.controller.systems()[&id("a")].announced && rig.controller.systems()[&id("b")].announced);
+    assert!(rig.controller.systems()[&id("a")].announced() && rig.controller.systems()[&id("b")].announced());
 }
 
 #[test]
@@ -823,6 +876,350 @@ fn silent_systems_are_noticed_by_polling() {
         millis = u64::try_from(rig.controller.next_deadline().unwrap().as_millis()).unwrap() + 1;
         assert!(millis < 10_000, "noticed in time");
         rig.put(Input::Wake, millis);
+        rig.answer(|_| Err(NoState::NoAnswer), millis + 999);
     }
     assert!(millis > 3000, "one lost answer is no alarm");
+}
+
+#[test]
+fn a_start_while_another_session_runs_fails_and_names_both() {
+    let mut rig = Rig::with(&["a", "b"]);
+    rig.run_session("take_1", &["a"], 1000);
+    rig.start(Ask::new(Command::Start, "take_2", Targets::All), 5000);
+    rig.answer(|id| if id.bare() == "a" { ACTIVE } else { INACTIVE }, 5001);
+    assert_eq!(rig.published(), [], "no session of two names is begun");
+    let report = rig.report().unwrap();
+    assert!(!report.is_success() && report.session == "take_2");
+    assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::OtherSession("take_1".into())));
+    assert_eq!(rig.outcome("b"), Outcome::Failed(Failure::Withheld));
+    // The same session again is what it is already in.
+    rig.said.clear();
+    rig.start(Ask::new(Command::Start, "take_1", named(&["a"])), 6000);
+    rig.answer(|_| ACTIVE, 6001);
+    assert_eq!(rig.outcome("a"), Outcome::Already(State::Active));
+    assert_eq!(rig.report().unwrap().results[&id("a")].session.as_deref(), Some("take_1"));
+}
+
+#[test]
+fn a_restart_stops_first_and_starts_anew() {
+    let mut rig = Rig::with(&["a", "b"]);
+    rig.run_session("take_1", &["a"], 1000);
+    rig.start(Ask { restart: true, ..Ask::new(Command::Start, "take_2", Targets::All) }, 5000);
+    rig.answer(|id| if id.bare() == "a" { ACTIVE } else { INACTIVE }, 5001);
+    let kinds = |rig: &mut Rig| -> Vec<_> {
+        let sent: Vec<_> = rig
+            .said
+            .iter()
+            .filter_map(|o| match o {
+                Output::Publish { message, .. } => Some((message.kind, message.systems.clone())),
+                _ => None,
+            })
+            .collect();
+        rig.said.retain(|o| !matches!(o, Output::Publish { .. }));
+        sent
+    };
+    // The STOP is a request of its own and looks first.
+    rig.answer(|_| ACTIVE, 5002);
+    assert_eq!(kinds(&mut rig), [(Kind::Stop, vec!["a".to_owned()])]);
+    rig.ack("a", Kind::AckStop, 0, 5003);
+    rig.answer(|_| INACTIVE, 5004);
+    assert_eq!(kinds(&mut rig), [(Kind::Start, vec![])], "then all at once");
+    rig.ack("a", Kind::AckStart, 0, 5005);
+    rig.ack("b", Kind::AckStart, 0, 5005);
+    rig.answer(|_| ACTIVE, 5006);
+    let reports = rig.reports();
+    assert_eq!(reports.len(), 1, "what it did on the way is no report of its own");
+    assert!(reports[0].is_success() && reports[0].messages == 2, "{reports:?}");
+    assert_eq!(rig.controller.systems()[&id("a")].session(), Some("take_2"));
+}
+
+#[test]
+fn a_stop_goes_also_to_who_says_it_is_inactive() {
+    let mut rig = Rig::with(&["a", "b"]);
+    rig.request(Command::Stop, named(&["a"]), 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    assert_eq!(rig.published(), [("/".into(), vec!["a".into()])], "an activation may be under way");
+    assert_eq!(rig.outcome("a"), Outcome::Already(State::Inactive));
+    let mut rig = Rig::with(&["a", "b"]);
+    rig.request(Command::Stop, Targets::All, 1000);
+    rig.answer(|id| if id.bare() == "a" { INACTIVE } else { ACTIVE }, 1001);
+    assert_eq!(rig.published(), [("/".into(), vec![])]);
+}
+
+#[test]
+fn two_operators_start_and_stop_different_systems_at_the_same_moment() {
+    let mut rig = Rig::with(&["a", "b"]);
+    rig.run_session("s0", &["b"], 500);
+    let start = rig.start(Ask::new(Command::Start, "one", named(&["a"])), 5000);
+    let stop = rig.start(Ask::new(Command::Stop, "", named(&["b"])), 5000);
+    rig.answer(|id| if id.bare() == "a" { INACTIVE } else { ACTIVE }, 5001);
+    rig.ack("b", Kind::AckStop, 0, 5002);
+    rig.ack("a", Kind::AckStart, 0, 5003);
+    rig.answer(|id| if id.bare() == "a" { ACTIVE } else { INACTIVE }, 5004);
+    let reports: BTreeMap<_, _> = rig.reports().into_iter().map(|r| (r.request, r)).collect();
+    for (number, system) in [(start, "a"), (stop, "b")] {
+        let report = reports[&number];
+        assert!(report.is_success(), "{report:?}");
+        assert_eq!(report.results.keys().map(SystemId::bare).collect::<Vec<_>>(), [system]);
+    }
+}
+
+#[test]
+fn the_same_command_waits_for_its_turn_and_the_opposite_one_takes_over() {
+    let mut rig = Rig::with(&["a"]);
+    let first = rig.start(Ask::new(Command::Start, "one", named(&["a"])), 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    let second = rig.start(Ask::new(Command::Start, "two", named(&["a"])), 1002);
+    assert_eq!(rig.published().len(), 1);
+    rig.ack("a", Kind::AckStart, 0, 1003);
+    rig.answer(|_| ACTIVE, 1004);
+    rig.answer(|_| ACTIVE, 1005);
+    let reports: BTreeMap<_, _> = rig.reports().into_iter().map(|r| (r.request, r.clone())).collect();
+    assert!(reports[&first].is_success());
+    let told = &reports[&second].results[&id("a")].outcome;
+    assert_eq!(told, &Outcome::Failed(Failure::OtherSession("one".into())), "true, and in its order");
+
+    let mut rig = Rig::with(&["a", "b"]);
+    let start = rig.start(Ask::new(Command::Start, "one", Targets::All), 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    let stop = rig.start(Ask::new(Command::Stop, "", named(&["a"])), 1002);
+    rig.ack("b", Kind::AckStart, 0, 1003);
+    rig.answer(|id| if id.bare() == "b" { ACTIVE } else { INACTIVE }, 1004);
+    rig.run_until_report(|_| INACTIVE);
+    let reports: BTreeMap<_, _> = rig.reports().into_iter().map(|r| (r.request, r.clone())).collect();
+    assert_eq!(reports[&start].results[&id("a")].outcome, Outcome::Failed(Failure::Superseded));
+    assert_eq!(reports[&start].results[&id("b")].outcome, Outcome::Done(Proof::Acknowledged));
+    assert!(!reports.contains_key(&stop) || reports[&stop].is_success());
+}
+
+#[test]
+fn without_an_expected_member_nobody_is_started() {
+    let mut rig = Rig::with(&["a", "b"]);
+    let expect = vec!["a".into(), "camera".into()];
+    rig.start(Ask { expect, ..Ask::new(Command::Start, "s", Targets::All) }, 1000);
+    rig.run_until_report(|_| INACTIVE);
+    assert_eq!(rig.published(), []);
+    assert_eq!(rig.outcome("camera"), Outcome::Failed(Failure::Unknown));
+    assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::Withheld));
+    // The same when it is named, too.
+    rig.said.clear();
+    let expect = vec!["a".into(), "camera".into()];
+    rig.start(Ask { expect, ..Ask::new(Command::Start, "s", named(&["a", "camera"])) }, 15_000);
+    rig.run_until_report(|_| INACTIVE);
+    assert_eq!(rig.published(), []);
+    assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::Withheld));
+    // All there.
+    rig.said.clear();
+    rig.start(Ask { expect: vec!["a".into()], ..Ask::new(Command::Start, "s", Targets::All) }, 20_000);
+    rig.answer(|_| INACTIVE, 20_001);
+    assert_eq!(rig.published().len(), 1);
+}
+
+#[test]
+fn all_or_none_starts_nobody_unless_all_are_ready_and_stops_the_rest_when_one_fails() {
+    let atomic = |targets| Ask { atomic: true, ..Ask::new(Command::Start, "s", targets) };
+    let mut rig = Rig::with(&["a", "b"]);
+    rig.start(atomic(Targets::All), 1000);
+    rig.answer(|id| if id.bare() == "a" { INACTIVE } else { Ok(State::Unconfigured) }, 1001);
+    assert_eq!(rig.published(), []);
+    assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::Withheld));
+    assert_eq!(rig.outcome("b"), Outcome::Failed(Failure::WrongState(State::Unconfigured)));
+
+    let mut rig = Rig::with(&["a", "b"]);
+    rig.start(atomic(Targets::All), 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    rig.ack("a", Kind::AckStart, 0, 1002);
+    rig.answer(|_| ACTIVE, 1003);
+    rig.published();
+    rig.put(Input::Wake, 1502);
+    rig.answer(|_| INACTIVE, 1503);
+    rig.log("b", "no such device", 1500, 1504);
+    rig.log("b", "so it is not acknowledged", 1501, 1505);
+    rig.put(Input::Wake, 1810);
+    rig.answer(|id| if id.bare() == "a" { ACTIVE } else { INACTIVE }, 1811);
+    rig.answer(|_| ACTIVE, 1812);
+    assert_eq!(rig.published(), [("/".into(), vec!["a".into()])], "a is stopped again");
+    rig.ack("a", Kind::AckStop, 0, 1813);
+    rig.answer(|_| INACTIVE, 1814);
+    assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::Undone { stopped: true }));
+    assert_eq!(rig.outcome("b"), Outcome::Failed(Failure::Aborted(State::Inactive)));
+    let reason = rig.report().unwrap().results[&id("b")].reason.clone();
+    assert_eq!(reason.map(|r| r.text).as_deref(), Some("no such device"));
+    assert_eq!(rig.controller.session(), None);
+}
+
+#[test]
+fn sessions_are_known_to_the_next_controller() {
+    let rig = session_of_one();
+    let memory = rig.controller.memory().clone();
+    assert_eq!(memory.systems["/a"].session, "s1");
+    let settings = Settings { poll_period: Some(Duration::from_secs(1)), ..Settings::default() };
+    let again = |memory: &Memory| {
+        let mut controller = Controller::new(settings.clone(), "boss", "/", at(0));
+        controller.recall_all(memory.clone(), at(0));
+        Rig { controller, said: Vec::new(), millis: 0 }
+    };
+    // Still there, still active; then it dies.
+    let mut rig = again(&memory);
+    rig.announce_by(1, "a", 100);
+    rig.answer(|_| ACTIVE, 101);
+    assert_eq!(rig.controller.session(), Some("s1"));
+    rig.put(Input::Gone { node: "/a".into(), participant: Some(process_number(1)) }, 3000);
+    let left = Event::Left { system: id("a"), session: Some("s1".into()) };
+    assert!(rig.events().contains(&&left) && rig.controller.memory().systems.is_empty());
+    // Restarted meanwhile: it is another process.
+    let mut rig = again(&memory);
+    rig.announce_by(2, "a", 100);
+    assert!(rig.events().contains(&&left));
+    rig.answer(|_| ACTIVE, 101);
+    assert_eq!(rig.controller.session(), None, "whatever it is in now");
+    // Ended meanwhile by somebody.
+    let mut rig = again(&memory);
+    rig.announce_by(1, "a", 100);
+    rig.answer(|_| INACTIVE, 101);
+    assert!(rig.events().contains(&&Event::Ended { system: id("a"), session: "s1".into() }));
+    // Gone meanwhile.
+    let mut rig = again(&memory);
+    rig.put(Input::Wake, 15_000);
+    assert_eq!(rig.events(), [&left]);
+}
+
+#[test]
+fn another_controllers_start_that_is_not_answered_is_an_error() {
+    let start = Control {
+        kind: Kind::Start,
+        stamp: Wall(7),
+        source: "other".into(),
+        session: "theirs".into(),
+        systems: vec![],
+    };
+    let settings = Settings { poll_period: Some(Duration::from_secs(60)), ..Settings::default() };
+    let unanswered = |rig: &Rig| {
+        let told = rig.events().into_iter().find(|e| matches!(e, Event::Unanswered { .. }));
+        told.map(|e| (e.level(), e.to_string()))
+    };
+    for (acknowledges, state, told) in [
+        (false, INACTIVE, true),
+        (true, ACTIVE, false),
+        (false, ACTIVE, false),
+        (false, Err(NoState::NoAnswer), true),
+    ] {
+        let mut rig = Rig::with_settings(settings.clone(), &["a"]);
+        rig.answer(|_| INACTIVE, 1);
+        let message = start.clone();
+        rig.put(Input::Control { channel: "/".into(), sender: None, participant: None, message }, 1000);
+        if acknowledges {
+            rig.ack("a", Kind::AckStart, 0, 1001);
+        }
+        rig.answer(|_| state, 1002);
+        rig.put(Input::Wake, 6001);
+        rig.answer(|_| state, 6002);
+        assert_eq!(unanswered(&rig).is_some(), told, "{acknowledges} {state:?}");
+        if let Some((level, text)) = unanswered(&rig) {
+            assert!(level == Level::Error && text.contains("\"theirs\"") && text.contains("other"), "{text}");
+        } else {
+            assert_eq!(rig.controller.session(), Some("theirs"));
+        }
+    }
+}
+
+#[test]
+fn what_was_given_up_does_not_outlive_the_system() {
+    let mut rig = Rig::with(&[]);
+    rig.announce_by(1, "a", 0);
+    rig.request(Command::Start, named(&["a"]), 1000);
+    rig.run_until_report(|_| INACTIVE);
+    rig.put(Input::Gone { node: "/a".into(), participant: Some(process_number(1)) }, 12_000);
+    rig.announce_by(2, "a", 13_000);
+    rig.said.clear();
+    rig.ack("a", Kind::AckStart, 0, 14_000);
+    rig.put(Input::Wake, 16_000);
+    assert!(rig.events().contains(&&Event::Unexpected { system: id("a"), command: Command::Start }));
+    assert!(!rig.events().iter().any(|e| matches!(e, Event::Late { .. })), "{:?}", rig.events());
+}
+
+#[test]
+fn a_node_that_listens_without_an_announcement_is_not_configured() {
+    let mut rig = Rig::with(&[]);
+    let listening = Input::Listening { node: "/cam".into(), channel: "/".into(), participant: None };
+    rig.put(listening.clone(), 100);
+    rig.put(listening, 200);
+    assert_eq!(rig.events(), [&Event::Listening { system: id("cam") }]);
+    rig.put(Input::Reachable { node: "/cam".into(), reachable: true }, 100);
+    rig.request(Command::Start, named(&["/cam"]), 1000);
+    rig.answer(|_| Ok(State::Unconfigured), 1001);
+    assert_eq!(rig.outcome("cam"), Outcome::Failed(Failure::WrongState(State::Unconfigured)));
+    rig.announce("/", "cam", 2000);
+    assert!(rig.controller.systems()[&id("cam")].announced());
+}
+
+#[test]
+fn a_state_that_was_just_learnt_is_not_asked_for_again() {
+    let mut rig = Rig::with(&["a"]);
+    rig.run_session("s", &["a"], 1000);
+    rig.request(Command::Stop, Targets::All, 1500);
+    assert_eq!((rig.queried(), rig.published().len()), (0, 1), "it is known to be active");
+    rig.ack("a", Kind::AckStop, 0, 1501);
+    assert_eq!(rig.queried(), 1, "one question per command");
+}
+
+#[test]
+fn a_system_of_several_dialects_is_one_system() {
+    let mut rig = Rig::with(&[]);
+    rig.controller = Controller::speaking(&Dialect::ALL, Settings::default(), "boss", "/", at(0));
+    for dialect in [Dialect::Device, Dialect::Mocap] {
+        let announcement = Announcement { source: "a".into(), ..Announcement::default() };
+        let (channel, participant) = (Channel::new(dialect, "/"), Some(process_number(1)));
+        rig.put(Input::Announced { channel, sender: None, participant, announcement }, 0);
+    }
+    rig.put(Input::Reachable { node: "/a".into(), reachable: true }, 0);
+    let dialects: Vec<_> = rig.controller.systems()[&id("a")].dialects().collect();
+    assert_eq!(dialects, [Dialect::Device, Dialect::Mocap]);
+    rig.start(Ask::new(Command::Start, "s", named(&["a"])), 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    let sent: Vec<_> = rig
+        .said
+        .iter()
+        .filter_map(|o| match o {
+            Output::Publish { channel, .. } => Some(channel.dialect),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(sent, [Dialect::Device], "asked once, in the first that was heard");
+}
+
+#[test]
+fn a_thousand_systems_start_in_one_message_and_leave_nothing_behind() {
+    let names: Vec<_> = (0..1000).map(|n| format!("system_{n}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let mut rig = Rig::with(&names);
+    rig.request(Command::Start, Targets::All, 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    assert_eq!(rig.published().len(), 1);
+    for name in &names {
+        rig.ack(name, Kind::AckStart, 0, 1002);
+    }
+    rig.answer(|_| ACTIVE, 1003);
+    assert!(rig.report().unwrap().is_success());
+    assert_eq!(rig.controller.deadlines.len(), 0, "nothing is waited for any more");
+}
+
+#[test]
+fn simulated_time_is_said_to_be_so() {
+    let mut rig = Rig::with(&["a"]);
+    let now = |millis| Now { wall: Wall(at(millis).wall.0 + 1_790_000_000_000_000_000), ..at(millis) };
+    rig.controller.request(Command::Start, "s", Targets::All, now(1000)).unwrap();
+    rig.drain();
+    rig.answer(|_| INACTIVE, 1001);
+    let stamp = Wall::from_stamp(12, 0);
+    let message =
+        Control { kind: Kind::AckStart, stamp, source: "a".into(), session: String::new(), systems: vec![] };
+    rig.controller
+        .handle(Input::Control { channel: "/".into(), sender: None, participant: None, message }, now(1002));
+    rig.drain();
+    rig.answer(|_| ACTIVE, 1003);
+    let simulated = Event::Simulated { system: id("a"), command: Command::Start };
+    assert!(rig.events().contains(&&simulated) && simulated.level() == Level::Info);
+    let result = &rig.report().unwrap().results[&id("a")];
+    assert_eq!((result.elapsed, result.offset), (None, None), "no deviation of fifty years");
 }

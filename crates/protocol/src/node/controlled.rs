@@ -270,6 +270,7 @@ impl<S: 'static> ControlledNode<S> {
                 self.call(app, hook);
             }
             Output::Warn(text) => log::warn!(target: self.0.node.logger(), "{text}"),
+            Output::Error(text) => log::error!(target: self.0.node.logger(), "{text}"),
         }
     }
 

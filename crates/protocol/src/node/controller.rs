@@ -7,20 +7,26 @@ use std::{
     time::Duration,
 };
 
-use rosless_engine::Engine as _;
+use rosless_engine::{Engine as _, Wall};
 use rosless_graph::{
-    CallError, Client, Error, Gid, GidPrefix, Graph, Handle, Node, Qos, RawPublisher, Result, SampleInfo,
-    Subscription, now,
+    CallError, Client, Error, Gid, Graph, Handle, Node, Qos, RawPublisher, Result, SampleInfo, Subscription,
+    graph::EndpointKind, now,
 };
-use rosless_wire::lifecycle_msgs::{
-    msg::TransitionEvent,
-    srv::{GetState, GetStateRequest},
+use rosless_wire::{
+    lifecycle_msgs::{
+        msg::TransitionEvent,
+        srv::{GetState, GetStateRequest},
+    },
+    rcl_interfaces::msg::Log,
 };
 
 use super::wire;
 use crate::{
-    controller::{Controller, Event, Input, NoState, Output, Participant, Report, Settings, System, Targets},
-    dialect::Dialect,
+    controller::{
+        Ask, Controller, Event, Input, Memory, NoState, Output, Participant, Report, Settings, System,
+        Targets,
+    },
+    dialect::{Channel, Dialect},
     message::{Command, Control, State},
     name::{NameError, SystemId},
 };
@@ -32,6 +38,32 @@ pub enum Notice<'a> {
     Message(&'a Control),
     Event(&'a Event),
     Finished(&'a Report),
+    /// Which system is in which session has changed: to be kept for a later controller.
+    Remember(&'a Memory),
+}
+
+/// What a controller is to be.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The dialects it speaks, all at once.
+    pub dialects: Vec<Dialect>,
+    /// It keeps to its node's namespace, as the originals do, instead of following the topics wherever they show up.
+    pub confined: bool,
+    /// How patient it is.
+    pub settings: Settings,
+    /// What an earlier controller knew.
+    pub memory: Memory,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            dialects: Dialect::ALL.to_vec(),
+            confined: false,
+            settings: Settings::default(),
+            memory: Memory::default(),
+        }
+    }
 }
 
 const MAX_ANNOUNCERS: usize = 4096;
@@ -41,16 +73,18 @@ type NoticeFn<S> = Box<dyn FnMut(&mut S, Notice<'_>)>;
 struct Inner<S> {
     handle: Handle<S>,
     node: Node,
-    dialect: Dialect,
+    dialects: Vec<Dialect>,
+    confined: bool,
     state_timeout: Duration,
     engine: RefCell<Controller>,
-    /// Control publisher by namespace.
-    channels: RefCell<BTreeMap<String, RawPublisher>>,
+    channels: RefCell<BTreeMap<Channel, RawPublisher>>,
     /// Subscriptions to announcements.
     environments: RefCell<Vec<Gid>>,
     /// Publishers of announcements that were heard.
     announcers: RefCell<BTreeSet<Gid>>,
     clients: RefCell<BTreeMap<SystemId, Client<GetState, S>>>,
+    /// `/rosout`, while somebody is asked why it failed.
+    logs: RefCell<Option<Subscription<S>>>,
     /// The transition events of systems that did not do as they were told.
     watches: RefCell<BTreeMap<SystemId, Subscription<S>>>,
     /// Systems whose nodes were seen on the graph, and in which process: only those can be missed.
@@ -83,24 +117,41 @@ impl<S: 'static> ControllerNode<S> {
         settings: Settings,
         notice: impl FnMut(&mut S, Notice<'_>) + 'static,
     ) -> Result<Self> {
+        Self::with(handle, node, Options { dialects: vec![dialect], settings, ..Options::default() }, notice)
+    }
+
+    /// Makes `node` a controller.
+    pub fn with(
+        handle: &Handle<S>,
+        node: &Node,
+        options: Options,
+        notice: impl FnMut(&mut S, Notice<'_>) + 'static,
+    ) -> Result<Self> {
+        let Options { dialects, confined, settings, memory } = options;
         let state_timeout = settings.state_timeout;
         let home = node.namespace().to_owned();
+        let mut engine = Controller::speaking(&dialects, settings, node.name(), &home, now());
+        engine.recall_all(memory, now());
         let this = Self(Rc::new(Inner {
             handle: handle.clone(),
             node: node.clone(),
-            dialect,
+            dialects: dialects.clone(),
+            confined,
             state_timeout,
-            engine: RefCell::new(Controller::new(settings, node.name(), &home, now())),
+            engine: RefCell::new(engine),
             channels: RefCell::default(),
             environments: RefCell::default(),
             announcers: RefCell::default(),
             clients: RefCell::default(),
             watches: RefCell::default(),
+            logs: RefCell::default(),
             seen: RefCell::default(),
             notice: RefCell::new(Box::new(notice)),
         }));
-        let names = dialect.names();
-        this.open(&home, names.control_topic, names.environment_topic)?;
+        for dialect in dialects {
+            let names = dialect.names();
+            this.open(&Channel::new(dialect, &home), names.control_topic, names.environment_topic)?;
+        }
         let me = this.clone();
         handle.on_graph_change(move |_, graph| me.graph_changed(graph));
         let (engine, me) = (this.clone(), this.clone());
@@ -127,7 +178,27 @@ impl<S: 'static> ControllerNode<S> {
 
     /// Either of the two.
     pub fn request(&self, command: Command, session: &str, targets: Targets) -> Result<u64, NameError> {
-        self.0.engine.borrow_mut().request(command, session, targets, now())
+        self.ask(Ask::new(command, session, targets))
+    }
+
+    /// Either of the two, with all that can be asked for. May be called from any callback.
+    pub fn ask(&self, ask: Ask) -> Result<u64, NameError> {
+        self.0.engine.borrow_mut().ask(ask, now())
+    }
+
+    /// Ends a request; its [`Report`] says what was known by then.
+    pub fn cancel(&self, number: u64) {
+        self.0.engine.borrow_mut().cancel(number, now());
+    }
+
+    /// What a later controller should know.
+    pub fn memory(&self) -> Memory {
+        self.0.engine.borrow().memory().clone()
+    }
+
+    /// Looks at what is known without copying it.
+    pub fn with_systems<T>(&self, look: impl FnOnce(&BTreeMap<SystemId, System>) -> T) -> T {
+        look(self.0.engine.borrow().systems())
     }
 
     /// Asks every system for its state.
@@ -155,23 +226,20 @@ impl<S: 'static> ControllerNode<S> {
         self.0.engine.borrow().is_busy()
     }
 
-    fn open(&self, namespace: &str, control: &str, environment: &str) -> Result<()> {
-        let Inner { handle, node, dialect, .. } = &*self.0;
-        let publisher = wire::control_publisher(node, *dialect, control)?;
-        self.0.channels.borrow_mut().insert(namespace.to_owned(), publisher);
-        let (me, channel) = (self.clone(), namespace.to_owned());
-        wire::subscribe_control(handle, node, *dialect, control, move |app, message, info| {
+    fn open(&self, channel: &Channel, control: &str, environment: &str) -> Result<()> {
+        let Inner { handle, node, .. } = &*self.0;
+        let dialect = channel.dialect;
+        let publisher = wire::control_publisher(node, dialect, control)?;
+        self.0.channels.borrow_mut().insert(channel.clone(), publisher);
+        let (me, on) = (self.clone(), channel.clone());
+        wire::subscribe_control(handle, node, dialect, control, move |app, message, info| {
             me.notice(app, Notice::Message(&message));
             let (sender, participant) = me.sender(&info);
-            me.put(Input::Control { channel: channel.clone(), sender, participant, message });
+            me.put(Input::Control { channel: on.clone(), sender, participant, message });
         })?;
-        let (me, channel) = (self.clone(), namespace.to_owned());
-        let subscription = wire::subscribe_environment(
-            handle,
-            node,
-            *dialect,
-            environment,
-            move |_, announcement, info| {
+        let (me, on) = (self.clone(), channel.clone());
+        let subscription =
+            wire::subscribe_environment(handle, node, dialect, environment, move |_, announcement, info| {
                 let mut announcers = me.0.announcers.borrow_mut();
                 // Publishers come and go, and nobody may ever ask.
                 if announcers.len() >= MAX_ANNOUNCERS {
@@ -180,11 +248,10 @@ impl<S: 'static> ControllerNode<S> {
                 announcers.insert(info.publisher);
                 drop(announcers);
                 let (sender, participant) = me.sender(&info);
-                me.put(Input::Announced { channel: channel.clone(), sender, participant, announcement });
+                me.put(Input::Announced { channel: on.clone(), sender, participant, announcement });
                 let graph = me.0.node.context().graph();
                 me.graph_changed(&graph);
-            },
-        )?;
+            })?;
         self.0.environments.borrow_mut().push(subscription.gid());
         Ok(())
     }
@@ -213,59 +280,92 @@ impl<S: 'static> ControllerNode<S> {
     }
 
     fn graph_changed(&self, graph: &Graph) {
-        for (namespace, control, environment) in self.new_channels(graph) {
-            match self.open(&namespace, &control, &environment) {
-                Ok(()) => self.put(Input::Channel(namespace)),
+        for (channel, control, environment) in self.new_channels(graph) {
+            match self.open(&channel, &control, &environment) {
+                Ok(()) => self.put(Input::Channel(channel)),
                 Err(error) => {
                     log::error!(target: self.0.node.logger(), "cannot listen on {control}: {error}")
                 }
             }
         }
         let ourselves = self.0.node.full_name();
-        let matched: BTreeMap<String, Vec<(GidPrefix, String)>> = self
-            .0
-            .channels
-            .borrow()
-            .iter()
-            .map(|(namespace, publisher)| {
-                let gid = publisher.gid();
-                let matched = graph.matched(&gid).map(|gid| {
-                    (gid.prefix(), graph.node_of(gid).map_or_else(String::new, |node| node.to_string()))
-                });
-                (namespace.clone(), matched.filter(|(_, node)| *node != ourselves).collect())
-            })
-            .collect();
-        for (id, system) in self.systems() {
-            let node = id.as_str().to_owned();
-            let there = is_there(graph, &node, system.participant);
-            let seen = (node.clone(), system.participant);
+        // Who listens to us where, by node: those without a name are behind a bridge, or no ROS nodes at all.
+        let mut listeners: BTreeMap<Channel, BTreeSet<(String, Participant)>> = BTreeMap::new();
+        for (channel, publisher) in &*self.0.channels.borrow() {
+            let gid = publisher.gid();
+            let matched = graph.matched(&gid).map(|gid| {
+                let node = graph.node_of(gid).map_or_else(String::new, |node| node.to_string());
+                (node, Participant(gid.prefix().0))
+            });
+            listeners.insert(channel.clone(), matched.filter(|(node, _)| *node != ourselves).collect());
+        }
+        self.put_listening(graph, &listeners);
+        let participants: BTreeSet<Participant> =
+            graph.endpoints().map(|endpoint| Participant(endpoint.gid.prefix().0)).collect();
+        for known in self.known() {
+            let node = known.id.as_str().to_owned();
+            let there = is_there(graph, &node, known.participant);
             if there {
-                self.0.seen.borrow_mut().insert(seen);
-            } else if system.present && self.0.seen.borrow_mut().remove(&seen) {
-                self.forget(&id);
-                self.put(Input::Gone { node, participant: system.participant });
-                continue;
+                self.0.seen.borrow_mut().insert((node.clone(), known.participant));
+            } else if known.present {
+                // Who never was a node of the graph is there as long as its process is.
+                let was_a_node = self.0.seen.borrow_mut().remove(&(node.clone(), known.participant));
+                let has_left = was_a_node || known.participant.is_some_and(|p| !participants.contains(&p));
+                if has_left {
+                    self.forget(&known.id);
+                    self.put(Input::Gone { node, participant: known.participant });
+                    continue;
+                }
             }
-            for rival in system.rivals() {
+            for rival in known.rivals {
                 let participant = Some(rival);
-                let left = !graph.endpoints().any(|endpoint| endpoint.gid.prefix().0 == rival.0);
                 let was_there = self.0.seen.borrow().contains(&(node.clone(), participant));
-                if left || was_there && !is_there(graph, &node, participant) {
+                if !participants.contains(&rival) || was_there && !is_there(graph, &node, participant) {
                     self.0.seen.borrow_mut().remove(&(node.clone(), participant));
                     self.put(Input::Gone { node: node.clone(), participant });
                 }
             }
-            // Behind a bridge there is no node of that name: then any listener will do.
-            let its_own = |(prefix, name): &(GidPrefix, String)| {
-                *name == node && system.participant.is_none_or(|participant| participant.0 == prefix.0)
+            let Some(listeners) = listeners.get(&known.channel) else { continue };
+            let reachable = match known.participant {
+                Some(process) if there => listeners.contains(&(node.clone(), process)),
+                _ if there => listeners.iter().any(|(name, _)| *name == node),
+                // Behind a bridge there is no node of that name: then any listener of its process will do, or, where
+                // announcements and commands go through two processes, any at all.
+                Some(process) if listeners.iter().any(|(_, p)| *p == process) => true,
+                _ => !listeners.is_empty(),
             };
-            let reachable = matched
-                .get(&system.channel)
-                .is_some_and(|nodes| if there { nodes.iter().any(its_own) } else { !nodes.is_empty() });
-            if reachable != system.reachable {
+            if reachable != known.reachable {
                 self.put(Input::Reachable { node, reachable });
             }
         }
+    }
+
+    /// Nodes that can be controlled and have announced nothing.
+    fn put_listening(&self, graph: &Graph, listeners: &BTreeMap<Channel, BTreeSet<(String, Participant)>>) {
+        for (channel, listeners) in listeners {
+            for (node, participant) in listeners.iter().filter(|(node, _)| !node.is_empty()) {
+                let known = SystemId::resolve("", node)
+                    .is_ok_and(|id| self.0.engine.borrow().systems().get(&id).is_some_and(System::present));
+                if !known && has_lifecycle(graph, node, *participant) {
+                    let (node, channel) = (node.clone(), channel.clone());
+                    self.put(Input::Listening { node, channel, participant: Some(*participant) });
+                }
+            }
+        }
+    }
+
+    /// What the graph is compared with.
+    fn known(&self) -> Vec<Known> {
+        let engine = self.0.engine.borrow();
+        let known = engine.systems().iter().map(|(id, system)| Known {
+            id: id.clone(),
+            participant: system.participant,
+            rivals: system.rivals().collect(),
+            channel: system.channel.clone(),
+            present: system.present(),
+            reachable: system.reachable(),
+        });
+        known.collect()
     }
 
     /// Ends what was opened for one system.
@@ -280,25 +380,32 @@ impl<S: 'static> ControllerNode<S> {
         }
     }
 
-    /// Namespaces in which the dialect's topics showed up, with the two topics.
-    fn new_channels(&self, graph: &Graph) -> Vec<(String, String, String)> {
-        let names = self.0.dialect.names();
+    /// Namespaces in which a dialect's topics showed up, with the two topics.
+    fn new_channels(&self, graph: &Graph) -> Vec<(Channel, String, String)> {
+        if self.0.confined {
+            return Vec::new();
+        }
         let channels = self.0.channels.borrow();
         let known: BTreeSet<_> = channels.values().map(|publisher| publisher.topic().to_owned()).collect();
-        let suffix = format!("/{}", names.control_topic);
-        let topics = graph
-            .topics()
-            .into_iter()
-            .filter(|(topic, types)| types.contains(names.control_type) && !known.contains(topic));
-        topics
-            .filter_map(|(topic, _)| {
-                let prefix = topic.strip_suffix(&suffix)?;
-                let namespace = if prefix.is_empty() { "/" } else { prefix };
-                let environment = format!("{prefix}/{}", names.environment_topic);
-                (!channels.contains_key(namespace))
-                    .then(|| (namespace.to_owned(), topic.clone(), environment))
-            })
-            .collect()
+        let mut new = Vec::new();
+        for (topic, types) in graph.topics() {
+            for dialect in &self.0.dialects {
+                let names = dialect.names();
+                if !types.contains(names.control_type) || known.contains(&topic) {
+                    continue;
+                }
+                let Some(prefix) = topic.strip_suffix(names.control_topic).and_then(|p| p.strip_suffix('/'))
+                else {
+                    continue;
+                };
+                let channel = Channel::new(*dialect, if prefix.is_empty() { "/" } else { prefix });
+                if !channels.contains_key(&channel) {
+                    let environment = format!("{prefix}/{}", names.environment_topic);
+                    new.push((channel, topic.clone(), environment));
+                }
+            }
+        }
+        new
     }
 
     fn put(&self, input: Input) {
@@ -324,14 +431,29 @@ impl<S: 'static> ControllerNode<S> {
                 }
             }
             Output::Event(event) => {
-                if let Event::Joined { system, .. } = &event
+                if let Event::Joined { system, .. } | Event::Listening { system } = &event
                     && let Err(error) = self.client(system)
                 {
                     log::error!(target: self.0.node.logger(), "cannot ask {system} for its state: {error}");
                 }
                 self.notice(app, Notice::Event(&event));
             }
-            Output::Finished(report) => self.notice(app, Notice::Finished(&report)),
+            Output::ReadLogs => {
+                if let Err(error) = self.read_logs() {
+                    log::error!(target: self.0.node.logger(), "cannot read /rosout: {error}");
+                }
+            }
+            Output::Remember => {
+                let memory = self.memory();
+                self.notice(app, Notice::Remember(&memory));
+            }
+            Output::Finished(report) => {
+                let logs = if self.is_busy() { None } else { self.0.logs.borrow_mut().take() };
+                if let Some(logs) = logs {
+                    logs.close();
+                }
+                self.notice(app, Notice::Finished(&report));
+            }
         }
     }
 
@@ -348,6 +470,24 @@ impl<S: 'static> ControllerNode<S> {
             self.0.handle.client::<GetState>(&self.0.node, &format!("{}/get_state", system.as_str()))?;
         self.0.clients.borrow_mut().insert(system.clone(), client.clone());
         Ok(client)
+    }
+
+    /// `/rosout` keeps what was said in the last seconds for those who come late.
+    fn read_logs(&self) -> Result<()> {
+        if self.0.logs.borrow().is_some() {
+            return Ok(());
+        }
+        let me = self.clone();
+        let logs =
+            self.0.handle.subscribe::<Log>(&self.0.node, "/rosout", Qos::rosout(), move |_, sample| {
+                let Log { stamp, level, name, msg, .. } = sample.message;
+                if level >= Log::WARN {
+                    let stamp = Wall::from_stamp(stamp.sec, stamp.nanosec);
+                    me.put(Input::Log { logger: name, error: level >= Log::ERROR, text: msg, stamp });
+                }
+            })?;
+        self.0.logs.replace(Some(logs));
+        Ok(())
     }
 
     fn watch(&self, system: &SystemId) -> Result<()> {
@@ -389,6 +529,27 @@ impl<S: 'static> ControllerNode<S> {
             }
         }
     }
+}
+
+/// A node that can be asked for its lifecycle state.
+fn has_lifecycle(graph: &Graph, node: &str, participant: Participant) -> bool {
+    graph.endpoints_of(node).iter().any(|(_, endpoint)| {
+        endpoint.gid.prefix().0 == participant.0
+            && endpoint.kind == EndpointKind::Reader
+            && endpoint
+                .dds_topic
+                .strip_suffix("/get_stateRequest")
+                .is_some_and(|t| t.strip_prefix("rq") == Some(node))
+    })
+}
+
+struct Known {
+    id: SystemId,
+    participant: Option<Participant>,
+    rivals: Vec<Participant>,
+    channel: Channel,
+    present: bool,
+    reachable: bool,
 }
 
 /// Whether the graph has the node, in this process if one is given.

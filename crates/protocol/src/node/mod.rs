@@ -22,11 +22,13 @@
 
 mod controlled;
 mod controller;
+mod state_file;
 mod wire;
 
 pub use controlled::{ControlledNode, Hook, Options};
-pub use controller::{ControllerNode, Notice};
+pub use controller::{ControllerNode, Notice, Options as ControllerOptions};
 use rosless_graph::Qos;
+pub use state_file::StateFile;
 
 /// Control messages, both ways.
 pub fn control_qos() -> Qos {

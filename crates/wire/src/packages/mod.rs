@@ -23,6 +23,7 @@ crate::macros::packages! {
     rmw_dds_common { msg }
     robot3_18c1054 { msg srv }
     rosgraph_msgs { msg }
+    rosless_msgs { msg srv }
     sensor_msgs { msg srv }
     service_msgs { msg }
     statistics_msgs { msg }

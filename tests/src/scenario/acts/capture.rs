@@ -77,7 +77,7 @@ impl<'a> Capture<'a> {
     /// # Errors
     /// With its reason when it could not, or when it does not answer within `patience`.
     pub fn ask(&self, what: &str, patience: Duration) -> Result<(), String> {
-        let service = format!("/mocap_controller/{what}");
+        let service = format!("/mocap_controller/{what}_all");
         let answer = self.observer.call::<Trigger>(&service, &TriggerRequest {}, patience)?;
         answer.success.then_some(()).ok_or(answer.message)
     }

@@ -1,0 +1,119 @@
+//! Whether data flows: every announced topic is listened to for a while.
+
+use std::{cell::RefCell, collections::BTreeMap, rc::Rc, time::Duration};
+
+use rosless_cli::{Result, Session, err, out};
+use rosless_graph::{Qos, monotonic};
+use rosless_protocol::{controller::System, name::SystemId};
+use serde_json::{Value, json};
+
+/// How long topics are listened to.
+const LISTENING: Duration = Duration::from_secs(2);
+
+/// One topic's rate.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Flow {
+    pub(crate) topic: String,
+    /// Samples per second; `None` when nobody publishes it.
+    pub(crate) hertz: Option<f64>,
+    pub(crate) least: f64,
+}
+
+impl Flow {
+    /// Something comes, and as often as it must.
+    pub(crate) fn is_enough(&self) -> bool {
+        self.hertz.is_some_and(|hertz| hertz > 0.0 && hertz >= self.least)
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        json!({ "topic": self.topic, "hertz": self.hertz, "least": self.least, "enough": self.is_enough() })
+    }
+
+    pub(crate) fn print(&self) {
+        let Self { topic, least, .. } = self;
+        match self.hertz {
+            None => err!("{topic}: nobody publishes it"),
+            Some(hertz) if self.is_enough() => out!("{topic}: {hertz:.1} Hz"),
+            Some(hertz) => {
+                err!("{topic}: {hertz:.1} Hz, at least {:.1} Hz are needed", least.max(f64::MIN_POSITIVE))
+            }
+        }
+    }
+}
+
+/// The full names of what these systems announced.
+pub(crate) fn announced<'a>(systems: impl Iterator<Item = (&'a SystemId, &'a System)>) -> Vec<String> {
+    let resolve = |id: &SystemId, topic: &str| {
+        let namespace = id.as_str().rsplit_once('/').map_or("", |(namespace, _)| namespace);
+        if topic.starts_with('/') { topic.to_owned() } else { format!("{namespace}/{topic}") }
+    };
+    let mut topics: Vec<_> =
+        systems.flat_map(|(id, system)| system.topics.iter().map(move |topic| resolve(id, topic))).collect();
+    topics.sort_unstable();
+    topics.dedup();
+    topics
+}
+
+/// Listens to `topics` and to those that must have a rate.
+pub(crate) fn check<S>(
+    session: &Session<S>,
+    topics: Vec<String>,
+    least: &BTreeMap<String, f64>,
+) -> Result<Vec<Flow>> {
+    let mut wanted: BTreeMap<String, f64> = topics.into_iter().map(|topic| (topic, 0.0)).collect();
+    wanted.extend(least.iter().map(|(topic, hertz)| (rosless_cli::session::absolute(topic), *hertz)));
+    let counts = Rc::new(RefCell::new(BTreeMap::<String, u32>::new()));
+    let graph = session.graph();
+    let types = graph.topics();
+    let mut subscriptions = Vec::new();
+    for topic in wanted.keys() {
+        let published = graph.publishers(topic).first().map(|endpoint| endpoint.type_name());
+        if let Some(type_name) = published.or_else(|| types.get(topic)?.first().cloned()) {
+            let (counts, name) = (counts.clone(), topic.clone());
+            // Best effort hears everybody.
+            let qos = Qos::sensor_data().depth(1000);
+            let count = move |_: &mut S, _| *counts.borrow_mut().entry(name.clone()).or_default() += 1;
+            subscriptions.push(session.event_loop.subscribe_raw(
+                &session.node,
+                topic,
+                &type_name,
+                "",
+                qos,
+                count,
+            )?);
+        }
+    }
+    // Publishers that look for listeners first begin when they have found us.
+    session.run_until(LISTENING, || subscriptions.iter().all(|s| s.matched() > 0))?;
+    counts.borrow_mut().clear();
+    let began = monotonic();
+    session.run_until(LISTENING, || false)?;
+    let seconds = (monotonic() - began).as_secs_f64();
+    let counts = counts.borrow();
+    let flow = |(topic, least): (String, f64)| {
+        let listened = subscriptions.iter().any(|s| s.topic() == topic && s.matched() > 0);
+        let hertz = listened.then(|| f64::from(counts.get(&topic).copied().unwrap_or_default()) / seconds);
+        Flow { topic, hertz, least }
+    };
+    Ok(wanted.into_iter().map(flow).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_never_enough() {
+        let flow = |hertz, least| Flow { topic: "/t".into(), hertz, least }.is_enough();
+        assert!(flow(Some(30.0), 20.0) && flow(Some(0.5), 0.0));
+        assert!(!flow(Some(0.0), 0.0) && !flow(None, 0.0) && !flow(Some(19.0), 20.0));
+    }
+
+    #[test]
+    fn topics_are_where_their_system_is() {
+        let id = SystemId::resolve("/lab", "cam").unwrap();
+        let mut system = System::default();
+        system.topics = vec!["markers".into(), "/tf".into(), "markers".into()];
+        assert_eq!(announced([(&id, &system)].into_iter()), ["/lab/markers", "/tf"]);
+    }
+}
