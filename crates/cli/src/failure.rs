@@ -32,6 +32,7 @@ ROS arguments (--ros-args …) and variables (ROS_DOMAIN_ID, …) work as everyw
 /// One line for people and a code of [`exit`] for scripts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
+    /// One of [`exit`].
     pub code: u8,
     /// Empty when it has been told already.
     pub message: String,

@@ -28,8 +28,11 @@ pub const FOREVER: Duration = Duration::from_secs(u32::MAX as u64);
 #[derive(Debug)]
 pub struct Session<S: 'static = ()> {
     // Fields are dropped in this order; the loop must go before what it serves.
+    /// Runs while the session waits.
     pub event_loop: EventLoop<S>,
+    /// The command's node.
     pub node: Node,
+    /// What it lives in.
     pub context: Context,
     /// The command's own state, which callbacks get; borrowed while the loop runs.
     state: RefCell<S>,

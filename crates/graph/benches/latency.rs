@@ -300,7 +300,7 @@ fn bare_round_trips() -> Vec<Duration> {
                 .reliability(Reliability::Reliable { max_blocking_time: rustdds::Duration::from_millis(100) })
                 .history(History::KeepLast { depth: 10 })
                 .build();
-            let loopback = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+            let loopback = std::net::IpAddr::V4(Ipv4Addr::LOCALHOST);
             let participant =
                 DomainParticipantBuilder::new(domain).with_only_networks([loopback]).build().unwrap();
             let topic = |name: &str| {

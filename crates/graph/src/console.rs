@@ -75,14 +75,19 @@ impl From<log::Level> for Severity {
 /// One log record, before it is formatted for the console or put into a `rcl_interfaces/msg/Log`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record<'a> {
+    /// How urgent it is.
     pub severity: Severity,
     /// Since the Unix epoch.
     pub stamp: Duration,
     /// The logger's name: a node's full name with dots.
     pub name: &'a str,
+    /// What is said.
     pub message: &'a str,
+    /// Where in the source it is said.
     pub file: &'a str,
+    /// In which function.
     pub function: &'a str,
+    /// In which line.
     pub line: u32,
 }
 

@@ -27,15 +27,20 @@ pub use rmw::GidForm as GidSize;
 pub struct NodeEntities {
     /// Absolute: `/` or `/a/b`.
     pub namespace: String,
+    /// Without its namespace.
     pub name: String,
+    /// What it subscribes to, serves and hears answers with.
     pub readers: Vec<Gid>,
+    /// What it publishes, asks and answers with.
     pub writers: Vec<Gid>,
 }
 
 /// All nodes of one participant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParticipantEntities {
+    /// Whose nodes they are.
     pub participant: Gid,
+    /// All its nodes.
     pub nodes: Vec<NodeEntities>,
 }
 

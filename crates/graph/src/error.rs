@@ -34,6 +34,7 @@ fn advice(reason: &str) -> &'static str {
     }
 }
 
+/// What fallible functions here return.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {

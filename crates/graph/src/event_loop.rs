@@ -22,6 +22,7 @@ use crate::{
     Context, Error, Gid, Graph, RawPublisher, Result,
     context::{DDS_TOKENS, IncompatibleQos},
     crash,
+    owed::Answer,
     supervision::Supervisor,
 };
 
@@ -515,6 +516,8 @@ impl<S: 'static> Core<S> {
                 self.dispatch(token, app);
             }
             self.context.0.follow_network();
+            let overdue = self.context.0.owed.borrow_mut().overdue();
+            overdue.into_iter().for_each(Answer::give_up);
             self.fire_timers(app);
             self.fire_engines(app);
         }
@@ -591,7 +594,9 @@ impl<S: 'static> Core<S> {
         let timer = self.timers.borrow().keys().next().map(|(due, _)| *due);
         let engines = snapshot(&self.engines);
         let engine = engines.iter().filter_map(|engine| (engine.next.borrow_mut())(app)).min();
-        [limit, timer, engine, self.context.0.network_deadline()].into_iter().flatten().min()
+        let context = &self.context.0;
+        let owed = context.owed.borrow().deadline();
+        [limit, timer, engine, owed, context.network_deadline()].into_iter().flatten().min()
     }
 
     fn dispatch(&self, token: usize, app: &mut S) {

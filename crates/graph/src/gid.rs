@@ -27,6 +27,7 @@ impl Gid {
         GidPrefix(prefix)
     }
 
+    /// Whose middleware it is.
     pub fn vendor(&self) -> Vendor {
         match [self.0[0], self.0[1]] {
             [0x01, 0x10] => Vendor::Cyclone,

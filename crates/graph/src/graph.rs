@@ -21,7 +21,9 @@ pub enum EndpointKind {
 /// A DDS reader or writer, ours or somebody else's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
+    /// Which endpoint it is.
     pub gid: Gid,
+    /// Whether it reads or writes.
     pub kind: EndpointKind,
     /// The DDS topic name (`rt/chatter`).
     pub dds_topic: String,
@@ -29,6 +31,7 @@ pub struct Endpoint {
     pub dds_type: String,
     /// `RIHS01_…` when the endpoint announced it.
     pub type_hash: Option<String>,
+    /// What it offers or requests.
     pub qos: Qos,
     /// Cyclone's `clientid=…` or `serviceid=…`: the same for both endpoints of one client or server.
     pub service_tag: Option<String>,
@@ -85,7 +88,9 @@ pub enum Role {
 /// What a DDS endpoint says about itself in USER_DATA.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserData {
+    /// The RIHS01 hash of its type.
     pub type_hash: Option<String>,
+    /// What the two endpoints of a client or server have in common.
     pub service_tag: Option<String>,
 }
 
@@ -113,7 +118,9 @@ const MAX_ENTITIES_OF_ALL: usize = 16 << 20;
 /// A node's full name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeName {
+    /// `/` or `/a/b`.
     pub namespace: String,
+    /// Without its namespace.
     pub name: String,
 }
 
@@ -155,6 +162,7 @@ impl Graph {
         nodes
     }
 
+    /// Whether a node of this full name is there.
     pub fn has_node(&self, full_name: &str) -> bool {
         self.nodes.values().flatten().any(|node| node.full_name().to_string() == full_name)
     }
@@ -166,10 +174,12 @@ impl Graph {
         Some(owner.full_name())
     }
 
+    /// All endpoints, ours too.
     pub fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
         self.endpoints.values()
     }
 
+    /// One endpoint.
     pub fn endpoint(&self, gid: &Gid) -> Option<&Endpoint> {
         self.endpoints.get(gid)
     }
@@ -249,6 +259,7 @@ impl Graph {
         self.matches.get(local).into_iter().flatten()
     }
 
+    /// Whether samples go from one to the other.
     pub fn is_matched(&self, local: &Gid, remote: &Gid) -> bool {
         self.matches.get(local).is_some_and(|remotes| remotes.contains(remote))
     }
@@ -292,6 +303,14 @@ impl Graph {
             })
     }
 
+    /// Whether the participant has a reader for what a local writer writes, matched or not.
+    pub(crate) fn may_feed(&self, local: &Gid, participant: GidPrefix) -> bool {
+        let (first, last) = (Gid::first_of(participant), Gid::last_of(participant));
+        self.endpoint(local)
+            .is_some_and(|writer| self.endpoints.range(first..=last).any(|(_, reader)| writer.feeds(reader)))
+    }
+
+    /// A participant was discovered.
     pub fn add_participant(&mut self, prefix: GidPrefix) {
         if self.participants.insert(prefix) {
             self.generation += 1;
@@ -323,6 +342,7 @@ impl Graph {
         self.generation += 1;
     }
 
+    /// An endpoint was discovered, or made.
     pub fn add_endpoint(&mut self, endpoint: Endpoint) {
         if self.endpoints.get(&endpoint.gid) != Some(&endpoint) {
             self.endpoints.insert(endpoint.gid, endpoint);
@@ -337,6 +357,7 @@ impl Graph {
         }
     }
 
+    /// An endpoint is gone.
     pub fn remove_endpoint(&mut self, gid: &Gid) {
         self.empty.remove(gid);
         let known = self.endpoints.remove(gid).is_some();
@@ -367,6 +388,7 @@ impl Graph {
         }
     }
 
+    /// Two endpoints have found each other.
     pub fn add_match(&mut self, local: Gid, remote: Gid) {
         if self.matches.entry(local).or_default().insert(remote) {
             self.generation += 1;
@@ -404,6 +426,7 @@ impl NodeEntities {
         size_of::<Self>() + self.namespace.len() + self.name.len() + gids * size_of::<Gid>()
     }
 
+    /// Namespace and name.
     pub fn full_name(&self) -> NodeName {
         NodeName { namespace: self.namespace.clone(), name: self.name.clone() }
     }

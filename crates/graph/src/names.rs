@@ -135,6 +135,7 @@ impl NodeIdentity {
         Ok(Self { name: name.to_owned(), namespace, rules })
     }
 
+    /// After remapping, without namespace.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -128,18 +128,22 @@ impl Node {
         Time { sec: i32::try_from(now.as_secs()).unwrap_or(i32::MAX), nanosec: now.subsec_nanos() }
     }
 
+    /// What it lives in.
     pub fn context(&self) -> &Context {
         &self.0.context
     }
 
+    /// Its names and remapping rules.
     pub fn identity(&self) -> &NodeIdentity {
         &self.0.identity
     }
 
+    /// Without its namespace, after remapping.
     pub fn name(&self) -> &str {
         self.0.identity.name()
     }
 
+    /// `/` or `/a/b`.
     pub fn namespace(&self) -> &str {
         self.0.identity.namespace()
     }

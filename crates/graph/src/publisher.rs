@@ -7,6 +7,7 @@ use rosless_wire::{Message, cdr};
 use crate::{
     Gid, GidPrefix, Node, Qos, Result,
     counters::Throttle,
+    owed::{Answer, Told},
     qos::Durability,
     raw::{Addressing, RawWriter, TopicSpec},
 };
@@ -56,6 +57,7 @@ impl<M: Message> Publisher<M> {
         self.raw.reaches_everyone()
     }
 
+    /// Samples that found no room in the send queue.
     pub fn dropped(&self) -> u64 {
         self.raw.dropped()
     }
@@ -65,6 +67,7 @@ impl<M: Message> Publisher<M> {
         self.raw.wait_acknowledged(timeout)
     }
 
+    /// The publisher on the wire.
     pub fn gid(&self) -> Gid {
         self.raw.gid()
     }
@@ -74,6 +77,7 @@ impl<M: Message> Publisher<M> {
         self.raw.topic()
     }
 
+    /// Without its type.
     pub fn raw(&self) -> &RawPublisher {
         &self.raw
     }
@@ -110,30 +114,35 @@ impl RawPublisher {
     }
 
     /// Publishes an answer. The participant that asked may not be listening yet, because real clients ask first and make
-    /// the subscription for the answer afterwards: it gets the answer when it does, within five seconds, and once, also
-    /// when its subscription is being discovered at this moment. A latched topic serves latecomers by itself.
+    /// the subscription for the answer afterwards: then others get the answer at once and the asker when it does, within
+    /// five seconds. While its subscription is being discovered all wait, half a second at most, lest it hears the answer
+    /// twice. A latched topic serves latecomers by itself.
     pub fn publish_for(&self, asker: GidPrefix, mut payload: Vec<u8>) -> bool {
         let Inner { writer, node, .. } = &*self.0;
-        let context = node.context();
-        let listeners: Vec<Gid> = context.graph().matched(&writer.gid).copied().collect();
-        let listens = listeners.iter().any(|reader| reader.prefix() == asker);
+        let (listens, is_known) = {
+            let graph = node.context().graph();
+            (
+                graph.matched(&writer.gid).any(|reader| reader.prefix() == asker),
+                graph.may_feed(&writer.gid, asker),
+            )
+        };
         if listens || writer.spec.qos.durability != Durability::Volatile {
             return self.publish(payload);
         }
         payload.resize(payload.len().max(4).next_multiple_of(4), 0);
-        // To everybody at once would reach a subscription of the asker's that is known but not matched, too.
-        for listener in listeners {
-            writer.write(payload.clone(), Addressing { only: Some(listener), related: None });
-        }
+        let told = if is_known { Told::Nobody } else { Told::Others };
         let owed = Rc::downgrade(&self.0);
-        context.0.owed.borrow_mut().add(writer.gid, asker, payload, move |reader, payload| {
+        let send = move |only, payload| {
             if let Some(inner) = owed.upgrade() {
-                inner.writer.write(payload, Addressing { only: Some(reader), related: None });
+                inner.writer.write(payload, Addressing { only, related: None });
             }
-        });
-        true
+        };
+        let evicted = node.context().0.owed.borrow_mut().add(writer.gid, asker, payload.clone(), told, send);
+        evicted.into_iter().for_each(Answer::give_up);
+        is_known || self.publish(payload)
     }
 
+    /// How many subscriptions it sends to.
     pub fn matched(&self) -> usize {
         self.0.node.context().graph().matched(&self.0.writer.gid).count()
     }
@@ -144,18 +153,22 @@ impl RawPublisher {
         self.0.node.context().graph().reaches_everyone(&self.0.writer.gid)
     }
 
+    /// Samples that found no room in the send queue.
     pub fn dropped(&self) -> u64 {
         self.0.writer.dropped()
     }
 
+    /// Waits until all reliable subscriptions have everything; `false` when they do not in time.
     pub fn wait_acknowledged(&self, timeout: Duration) -> bool {
         self.0.writer.wait_acknowledged(timeout)
     }
 
+    /// The publisher on the wire.
     pub fn gid(&self) -> Gid {
         self.0.writer.gid
     }
 
+    /// The full name of the topic.
     pub fn topic(&self) -> &str {
         &self.0.topic
     }

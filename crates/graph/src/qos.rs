@@ -46,13 +46,19 @@ pub enum Liveliness {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Qos {
+    /// Whether what is lost is sent again.
     pub reliability: Reliability,
+    /// Whether late joiners get what was sent before.
     pub durability: Durability,
+    /// How much is kept.
     pub history: History,
     /// Samples older than this are not delivered; `None` means that they never expire.
     pub lifespan: Option<Duration>,
+    /// Longest pause between two samples that is promised or expected.
     pub deadline: Option<Duration>,
+    /// Who says that a publisher lives.
     pub liveliness: Liveliness,
+    /// After how long without a sign it counts as dead.
     pub liveliness_lease: Option<Duration>,
 }
 
@@ -112,31 +118,37 @@ impl Qos {
         Self::latched()
     }
 
+    /// Keeps the last `depth` samples.
     #[must_use]
     pub fn depth(self, depth: u32) -> Self {
         Self { history: History::KeepLast(depth.max(1)), ..self }
     }
 
+    /// Keeps everything, within limits.
     #[must_use]
     pub fn keep_all(self) -> Self {
         Self { history: History::KeepAll, ..self }
     }
 
+    /// What is lost is sent again.
     #[must_use]
     pub fn reliable(self) -> Self {
         Self { reliability: Reliability::Reliable, ..self }
     }
 
+    /// What is lost is lost.
     #[must_use]
     pub fn best_effort(self) -> Self {
         Self { reliability: Reliability::BestEffort, ..self }
     }
 
+    /// Late joiners get what comes next.
     #[must_use]
     pub fn volatile(self) -> Self {
         Self { durability: Durability::Volatile, ..self }
     }
 
+    /// Late joiners get what is kept.
     #[must_use]
     pub fn transient_local(self) -> Self {
         Self { durability: Durability::TransientLocal, ..self }

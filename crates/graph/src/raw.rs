@@ -153,7 +153,9 @@ pub struct SampleInfo {
     pub source_stamp: Option<SystemTime>,
     /// Our clock when the sample was taken from the middleware.
     pub reception_stamp: SystemTime,
+    /// Who sent it.
     pub publisher: Gid,
+    /// Its number among the samples of its publisher, from 1.
     pub sequence_number: i64,
 }
 

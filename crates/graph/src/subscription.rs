@@ -20,7 +20,9 @@ use crate::{
 /// A message and where it came from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample<M> {
+    /// What was sent.
     pub message: M,
+    /// By whom and when.
     pub info: SampleInfo,
 }
 
@@ -244,6 +246,7 @@ impl<S: 'static> Subscription<S> {
         self.inbox.matched()
     }
 
+    /// What became of the samples.
     pub fn counters(&self) -> Counters {
         self.inbox.counters()
     }
@@ -253,6 +256,7 @@ impl<S: 'static> Subscription<S> {
         &self.inbox.name
     }
 
+    /// The subscription on the wire.
     pub fn gid(&self) -> Gid {
         self.inbox.gid
     }

@@ -217,7 +217,7 @@ fn the_same_damaged_messages_reach_cyclone() {
 #[test]
 fn submessages_with_any_values_do_no_harm() {
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    const BATCH: usize = 256;
+    const BATCH: usize = 2048;
     const CHECK_EVERY: usize = 500_000;
     const PRINT_EVERY: usize = 10_000_000;
     let packets = setting("ROSLESS_RTPS_PACKETS", 2_000_000);
@@ -259,7 +259,7 @@ fn submessages_with_any_values_do_no_harm() {
     let own = std::process::id();
     let (memory, threads_before, start) = (resident(own), dds_threads(), Instant::now());
     for sent in (0..packets).step_by(BATCH) {
-        if sent % (64 * BATCH) == 0 {
+        if sent % (8 * BATCH) == 0 {
             feed(matching.iter().map(|packet| packet.0.clone()).collect());
             // A sample in fragments, for those who ask for them.
             let _ = ours[0].write(Bytes::from(vec![0; 20_000]), Some(Timestamp::now()));

@@ -50,6 +50,7 @@ pub enum GoalState {
 }
 
 impl GoalState {
+    /// Its number on the wire.
     pub fn id(self) -> i8 {
         self as i8
     }
@@ -72,6 +73,7 @@ impl GoalState {
         matches!(self, Self::Succeeded | Self::Canceled | Self::Aborted)
     }
 
+    /// The server still works on it, or will.
     pub fn is_active(self) -> bool {
         matches!(self, Self::Accepted | Self::Executing | Self::Canceling)
     }

@@ -12,7 +12,9 @@ const MAX_WAITING: usize = 256;
 /// A goal with the time it was accepted at, in nanoseconds since the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GoalInfo {
+    /// Which goal.
     pub id: GoalId,
+    /// When it was accepted, in nanoseconds since 1970.
     pub stamp: i64,
 }
 
@@ -27,6 +29,7 @@ pub enum CancelCode {
 }
 
 impl CancelCode {
+    /// Its number on the wire.
     pub fn id(self) -> i8 {
         self as i8
     }
@@ -76,6 +79,7 @@ impl<R, W> Default for Goals<R, W> {
 }
 
 impl<R, W> Goals<R, W> {
+    /// No goals yet; results are kept for `result_timeout`.
     pub fn new(result_timeout: Duration) -> Self {
         Self { goals: Vec::new(), result_timeout }
     }
@@ -84,6 +88,7 @@ impl<R, W> Goals<R, W> {
         self.goals.iter_mut().find(|goal| goal.info.id == id).ok_or(GoalError::Unknown(id))
     }
 
+    /// Where a goal stands; [`GoalState::Unknown`] when it was forgotten.
     pub fn state(&self, id: GoalId) -> GoalState {
         self.goals.iter().find(|goal| goal.info.id == id).map_or(GoalState::Unknown, |goal| goal.state)
     }
@@ -103,6 +108,7 @@ impl<R, W> Goals<R, W> {
         Ok(())
     }
 
+    /// The server begins with a goal.
     pub fn execute(&mut self, id: GoalId) -> Result<(), GoalError> {
         self.find(id).and_then(|goal| Self::apply(goal, GoalEvent::Execute))
     }
@@ -129,6 +135,7 @@ impl<R, W> Goals<R, W> {
         Ok(goal.waiting.drain(..).collect())
     }
 
+    /// Somebody asks for the result of a goal.
     pub fn request_result(&mut self, id: GoalId, asker: W) -> ResultAnswer<'_, R, W> {
         match self.find(id) {
             Err(_) => ResultAnswer::Unknown(asker),

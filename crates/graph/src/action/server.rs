@@ -144,14 +144,17 @@ impl<A: Action> std::fmt::Debug for GoalHandle<A> {
 }
 
 impl<A: Action> GoalHandle<A> {
+    /// Which goal it is.
     pub fn id(&self) -> GoalId {
         self.0.id
     }
 
+    /// What the client wants.
     pub fn goal(&self) -> &A::Goal {
         &self.0.goal
     }
 
+    /// Where it stands.
     pub fn state(&self) -> GoalState {
         self.0.server.goals.borrow().state(self.0.id)
     }
@@ -174,10 +177,12 @@ impl<A: Action> GoalHandle<A> {
         self.0.server.feedback.publish_for(self.0.asker, &message)
     }
 
+    /// Ends the goal as done.
     pub fn succeed(&self, result: A::Result) -> Result<(), GoalError> {
         self.0.server.end(self.0.id, GoalEvent::Succeed, result)
     }
 
+    /// Ends the goal as failed.
     pub fn abort(&self, result: A::Result) -> Result<(), GoalError> {
         self.0.server.end(self.0.id, GoalEvent::Abort, result)
     }

@@ -22,19 +22,23 @@ pub enum RemapKind {
 /// One `-r` rule: `[node:]from:=to`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemapRule {
+    /// What it renames.
     pub kind: RemapKind,
     /// The node the rule is limited to, when it is.
     pub node: Option<String>,
     /// Empty for node name and namespace.
     pub from: String,
+    /// What it is called from now on.
     pub replacement: String,
 }
 
 impl RemapRule {
+    /// Whether it is for the node of this name.
     pub fn applies_to(&self, node: &str) -> bool {
         self.node.as_deref().is_none_or(|name| name == node)
     }
 
+    /// Whether it is for names of this kind.
     pub fn covers(&self, kind: EndpointKind) -> bool {
         match self.kind {
             RemapKind::Topic => kind == EndpointKind::Topic,
@@ -107,6 +111,7 @@ impl FromStr for RemapRule {
 pub struct RosArguments {
     /// In the order given: the first that matches counts.
     pub remaps: Vec<RemapRule>,
+    /// `-p` and `--params-file`.
     pub parameters: ParameterOverrides,
     /// A parameter that no node declares is an error, not a warning (`--strict-params`, an option of ours that may stand
     /// anywhere).
@@ -115,6 +120,7 @@ pub struct RosArguments {
     pub log_level: Option<Severity>,
     /// `--log-level logger:=level`, in the order given.
     pub logger_levels: Vec<(String, Severity)>,
+    /// `--enclave`.
     pub enclave: String,
     /// Log lines on the console (`--disable-stdout-logs`).
     pub console_logs: bool,

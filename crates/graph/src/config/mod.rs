@@ -22,6 +22,7 @@ impl UsageError {
     /// The exit code of a process that was started with unusable arguments or environment.
     pub const EXIT_CODE: i32 = 2;
 
+    /// One line for people.
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
@@ -36,7 +37,9 @@ impl UsageError {
 /// Arguments and environment together.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
+    /// The command line.
     pub arguments: RosArguments,
+    /// The environment variables.
     pub environment: Environment,
 }
 

@@ -37,6 +37,7 @@ pub struct Completeness {
 }
 
 impl Completeness {
+    /// Whether everybody has been heard; to be asked again and again.
     pub fn is_complete(&mut self) -> bool {
         let (now, graph) = (monotonic(), self.context.graph());
         if graph.generation() != self.last_change.0 {
@@ -62,7 +63,9 @@ pub struct IncompatibleQos {
     pub local: Gid,
     /// Theirs.
     pub remote: Gid,
+    /// What the publishing side offers.
     pub offered: Qos,
+    /// What the subscribing side asks for.
     pub requested: Qos,
 }
 

@@ -39,6 +39,7 @@ const INFO_DEPTH: u32 = 500;
 /// What a [`Context`] is made from: the [`Settings`] of the process, usually, and nothing else.
 #[derive(Clone, Debug)]
 pub struct ContextOptions {
+    /// Command line and environment.
     pub settings: Settings,
     /// The process is ours: SIGINT, SIGTERM and SIGHUP stop the event loop, a second signal ends the process at once, and
     /// so does a panic in any thread, with code [`CRASHED`](crate::CRASHED). Without it only a panic in a thread of RustDDS
@@ -181,10 +182,12 @@ impl Context {
         self.0.graph.borrow().clone()
     }
 
+    /// What it was made with.
     pub fn settings(&self) -> &Settings {
         &self.0.settings
     }
 
+    /// The participant on the wire.
     pub fn gid(&self) -> Gid {
         self.0.gid
     }

@@ -7,9 +7,13 @@ pub use rosless_wire::lifecycle::State;
 /// One edge of the state machine, numbered as in `lifecycle_msgs/msg/Transition`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transition {
+    /// Its number on the wire.
     pub id: u8,
+    /// Its name on the wire.
     pub label: &'static str,
+    /// From where.
     pub start: State,
+    /// To where.
     pub goal: State,
 }
 
@@ -66,10 +70,15 @@ pub enum Request<'a> {
 }
 
 impl Request<'static> {
+    /// From unconfigured to inactive.
     pub const CONFIGURE: Self = Self::Label("configure");
+    /// From inactive to unconfigured.
     pub const CLEANUP: Self = Self::Label("cleanup");
+    /// From inactive to active.
     pub const ACTIVATE: Self = Self::Label("activate");
+    /// From active to inactive.
     pub const DEACTIVATE: Self = Self::Label("deactivate");
+    /// To finalized, from any primary state.
     pub const SHUTDOWN: Self = Self::Label("shutdown");
 }
 
@@ -93,7 +102,9 @@ impl fmt::Display for Request<'_> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{request} is not available in state '{state}'; available: {available}")]
 pub struct NotAvailable {
+    /// What was asked for.
     pub request: String,
+    /// In which state it is not possible.
     pub state: State,
     available: String,
 }
@@ -111,6 +122,7 @@ impl Default for StateMachine {
 }
 
 impl StateMachine {
+    /// Where it stands.
     pub fn state(&self) -> State {
         self.state.get()
     }

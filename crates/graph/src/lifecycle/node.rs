@@ -50,10 +50,12 @@ impl<S> std::fmt::Debug for LifecycleNode<S> {
 }
 
 impl<S> LifecycleNode<S> {
+    /// The node that is managed.
     pub fn node(&self) -> &Node {
         &self.0.node
     }
 
+    /// Where it stands.
     pub fn state(&self) -> State {
         self.0.machine.state()
     }

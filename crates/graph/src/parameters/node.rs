@@ -155,6 +155,7 @@ impl Node {
         })
     }
 
+    /// The value of a parameter, of whatever type.
     pub fn parameter_value(&self, name: &str) -> Result<ParameterValue, ParameterError> {
         self.parameters().store.borrow().get(name)
     }

@@ -58,21 +58,29 @@ impl Range {
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Descriptor {
+    /// What it is called; dots make groups.
     pub name: String,
+    /// What values it takes, unless it is dynamically typed.
     pub kind: ParameterType,
+    /// What it is for, for people.
     pub description: String,
+    /// What else it must be, for people.
     pub additional_constraints: String,
+    /// It has the value it was declared with.
     pub read_only: bool,
     /// The type may change with each value.
     pub dynamic_typing: bool,
+    /// Numbers it may be.
     pub range: Option<Range>,
 }
 
 impl Descriptor {
+    /// Any value of the type it is declared with.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 
+    /// What it is for, for people.
     #[must_use]
     pub fn description(mut self, text: impl Into<String>) -> Self {
         self.description = text.into();
@@ -86,24 +94,28 @@ impl Descriptor {
         self
     }
 
+    /// It keeps the value it is declared with.
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
         self
     }
 
+    /// Its type may change.
     #[must_use]
     pub fn dynamic_typing(mut self) -> Self {
         self.dynamic_typing = true;
         self
     }
 
+    /// From, to, and the step between two values; a step of 0 allows all.
     #[must_use]
     pub fn integer_range(mut self, from: i64, to: i64, step: u64) -> Self {
         self.range = Some(Range::Integer { from, to, step });
         self
     }
 
+    /// From, to, and the step between two values; a step of 0 allows all.
     #[must_use]
     pub fn double_range(mut self, from: f64, to: f64, step: f64) -> Self {
         self.range = Some(Range::Double { from, to, step });
@@ -164,8 +176,11 @@ pub type NamedValue = (String, ParameterValue);
 /// What a successful operation did: the content of a parameter event.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Change {
+    /// Declared.
     pub new: Vec<NamedValue>,
+    /// Set.
     pub changed: Vec<NamedValue>,
+    /// Removed, with their last values.
     pub deleted: Vec<NamedValue>,
 }
 
@@ -260,6 +275,7 @@ impl ParameterStore {
         self.entries.get(name).ok_or_else(|| ParameterError::NotDeclared(name.to_owned()))
     }
 
+    /// Whether it is declared.
     pub fn has(&self, name: &str) -> bool {
         self.entries.contains_key(name)
     }
@@ -270,6 +286,7 @@ impl ParameterStore {
         set.map(|(name, entry)| (name.clone(), entry.value.clone())).collect()
     }
 
+    /// What it may be.
     pub fn descriptor(&self, name: &str) -> Result<&Descriptor, ParameterError> {
         self.entry(name).map(|entry| &entry.descriptor)
     }

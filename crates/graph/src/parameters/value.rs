@@ -60,6 +60,7 @@ pub enum ParameterValue {
 }
 
 impl ParameterValue {
+    /// Its type.
     pub fn kind(&self) -> ParameterType {
         match self {
             Self::NotSet => ParameterType::NotSet,

@@ -127,6 +127,7 @@ impl<T: Service + 'static, S: 'static> Client<T, S> {
         self.raw.0.calls.borrow().len()
     }
 
+    /// What became of the replies.
     pub fn counters(&self) -> Counters {
         self.raw.0.inbox.counters()
     }

@@ -148,6 +148,7 @@ impl<T: Service> std::fmt::Debug for Responder<T> {
 }
 
 impl<T: Service> Responder<T> {
+    /// Answers; the asker is whoever sent the request.
     pub fn reply(self, response: &T::Response) {
         let (asker, from, payload) = (self.asker, self.from, cdr::to_payload(response));
         self.introspector.tell(Step::ResponseSent(response), asker.call());
@@ -181,6 +182,7 @@ impl<S: 'static> Server<S> {
         &self.inbox.name
     }
 
+    /// What became of the requests.
     pub fn counters(&self) -> Counters {
         Counters { unanswered: self.replies.unanswered.get(), ..self.inbox.counters() }
     }
