@@ -48,7 +48,7 @@ fn a_periodic_timer_keeps_its_schedule_and_skips_what_it_missed() {
         ticks.push(monotonic());
         if ticks.len() == 2 {
             // A callback that is far too slow.
-            std::thread::sleep(millis(110));
+            thread::sleep(millis(110));
         }
     });
     assert!(side.event_loop.run_until(&mut side.state, PATIENCE, |ticks| ticks.len() == 4).unwrap());
