@@ -4,12 +4,15 @@ use std::{
     collections::VecDeque,
     io::{Read, Write},
     os::unix::net::UnixStream,
+    sync::mpsc,
+    thread,
     time::Duration,
 };
 
 use rosless_engine::{Engine, Now};
-use rosless_graph::{Error, monotonic, now};
+use rosless_graph::{Error, EventLoop, Qos, Sample, monotonic, now};
 use rosless_tests::DomainLease;
+use rosless_wire::std_msgs::msg;
 
 use crate::side::Side;
 
@@ -45,7 +48,7 @@ fn a_periodic_timer_keeps_its_schedule_and_skips_what_it_missed() {
         ticks.push(monotonic());
         if ticks.len() == 2 {
             // A callback that is far too slow.
-            std::thread::sleep(millis(110));
+            thread::sleep(millis(110));
         }
     });
     assert!(side.event_loop.run_until(&mut side.state, PATIENCE, |ticks| ticks.len() == 4).unwrap());
@@ -170,4 +173,48 @@ fn a_stopped_loop_says_so_and_can_run_again() {
     let interrupted = side.event_loop.run_until(&mut side.state, PATIENCE, |_| false);
     assert!(matches!(interrupted, Err(Error::Interrupted)));
     assert!(!side.event_loop.run_until(&mut side.state, Duration::ZERO, |_| false).unwrap());
+}
+
+#[test]
+fn what_comes_while_a_callback_blocks_is_acknowledged_and_delivered_after_it() {
+    const SAMPLES: usize = 20;
+    let domain = DomainLease::acquire();
+    let qos = Qos::default().keep_all();
+    let (acknowledged, told) = mpsc::channel();
+    let (done, end) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        let domain = &domain;
+        scope.spawn(move || {
+            let mut publishing = Side::new(domain, "publisher", ());
+            let publisher = publishing.node.publisher::<msg::String>("t", qos).unwrap();
+            let matched = |_: &mut ()| publisher.matched() == 1;
+            assert!(publishing.event_loop.run_until(&mut publishing.state, PATIENCE, matched).unwrap());
+            for number in 0..SAMPLES {
+                publisher.publish(&msg::String { data: number.to_string() });
+            }
+            acknowledged.send(publisher.wait_acknowledged(PATIENCE)).unwrap();
+            // This side does not turn either, and stays.
+            let _ = end.recv_timeout(PATIENCE);
+        });
+        let mut listening = Side::new(domain, "listener", Vec::new());
+        let callback = move |heard: &mut Vec<String>, sample: Sample<msg::String>| {
+            if heard.is_empty() {
+                assert!(told.recv_timeout(2 * PATIENCE).unwrap(), "everything is acknowledged meanwhile");
+            }
+            heard.push(sample.message.data);
+        };
+        listening.event_loop.subscribe(&listening.node, "t", qos, callback).unwrap();
+        let all = |heard: &mut Vec<String>| heard.len() == SAMPLES;
+        assert!(listening.event_loop.run_until(&mut listening.state, PATIENCE, all).unwrap());
+        assert_eq!(listening.state, (0..SAMPLES).map(|number| number.to_string()).collect::<Vec<_>>());
+        done.send(()).unwrap();
+    });
+}
+
+#[test]
+fn a_context_has_one_event_loop() {
+    let domain = DomainLease::acquire();
+    let side = Side::new(&domain, "lonely", ());
+    let second = EventLoop::<()>::new(side.node.context());
+    assert!(matches!(second, Err(Error::LoopExists)));
 }

@@ -25,7 +25,7 @@ use crate::{
 
 /// An application that neither waits nor has come to wait again for so long is busy with
 /// something else.
-const PATIENCE: Duration = Duration::from_millis(100);
+const PATIENCE: Duration = Duration::from_millis(250);
 
 /// How many tokens a participant uses in the application's poll.
 pub const TOKENS: usize = 80;
@@ -216,7 +216,7 @@ impl SharedWork {
 ///
 /// The application calls [`before_wait`](Self::before_wait) and
 /// [`after_wait`](Self::after_wait) around each wait, and [`send`](Self::send) after
-/// each write. While it is busy with anything else for longer than a tenth of a second,
+/// each write. While it is busy with anything else for longer than a quarter of a second,
 /// the participant's own thread does the work.
 pub struct Driver {
   work: SharedWork,
