@@ -1,6 +1,6 @@
 //! The commands that look or act once and leave.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use rosless_cli::{
     Failure, Result, Session, err, exit, output as printer,
@@ -232,8 +232,12 @@ fn say_who_runs(controller: &ControllerNode<App>) {
     }
 }
 
-/// Systems of another dialect than the one asked for.
+/// Why nobody may have been found.
 fn hint(graph: &Graph, speech: Speech) {
+    if !network_is_up(Path::new("/sys/class/net")) {
+        err!("no network interface is up: only systems on this machine can be found");
+    }
+    // Systems of another dialect than the one asked for.
     let Speech::One(asked) = speech else { return };
     for dialect in Dialect::ALL.into_iter().filter(|dialect| *dialect != asked) {
         let topic = dialect.names().environment_topic;
@@ -244,6 +248,17 @@ fn hint(graph: &Graph, speech: Speech) {
             );
         }
     }
+}
+
+/// Whether there is an interface to other machines, or none can be told of.
+fn network_is_up(interfaces: &Path) -> bool {
+    let Ok(entries) = std::fs::read_dir(interfaces) else { return true };
+    let is_up = |interface: std::fs::DirEntry| {
+        // A tunnel or bridge has no state of its own to tell.
+        let state = std::fs::read_to_string(interface.path().join("operstate")).unwrap_or_default();
+        interface.file_name() != "lo" && ["up", "unknown"].contains(&state.trim())
+    };
+    entries.flatten().any(is_up)
 }
 
 fn statuses(controller: &ControllerNode<App>) -> Vec<SystemStatus> {
@@ -315,4 +330,28 @@ pub(crate) fn watch(ros: &config::Settings, scope: &Scope, duration: Option<Dura
         }
         false
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_alone_and_cables_pulled_are_no_network() {
+        let folder = std::env::temp_dir().join(format!("mocap-controller-net-{}", std::process::id()));
+        let set = |name: &str, state: &str| {
+            std::fs::create_dir_all(folder.join(name)).unwrap();
+            std::fs::write(folder.join(name).join("operstate"), format!("{state}\n")).unwrap();
+        };
+        set("lo", "unknown");
+        set("eth0", "down");
+        assert!(!network_is_up(&folder));
+        set("tun0", "unknown");
+        assert!(network_is_up(&folder));
+        set("tun0", "down");
+        set("eth0", "up");
+        assert!(network_is_up(&folder));
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(network_is_up(&folder), "nothing is claimed where nothing can be read");
+    }
 }

@@ -38,12 +38,12 @@ impl Frames {
 
     /// Where `of` is, seen from `seen_from`; None while the tree does not join them.
     pub fn lookup(&self, seen_from: &str, of: &str) -> Option<Isometry3<f64>> {
-        let (root, from_root) = self.from_root(frame(seen_from))?;
-        let (other_root, to_frame) = self.from_root(frame(of))?;
+        let (root, from_root) = self.way_from_root(frame(seen_from))?;
+        let (other_root, to_frame) = self.way_from_root(frame(of))?;
         (root == other_root).then(|| from_root.inverse() * to_frame)
     }
 
-    fn from_root<'a>(&'a self, mut name: &'a str) -> Option<(&'a str, Isometry3<f64>)> {
+    fn way_from_root<'a>(&'a self, mut name: &'a str) -> Option<(&'a str, Isometry3<f64>)> {
         let mut way = Isometry3::identity();
         for _ in 0..LONGEST_WAY {
             let Some((parent, transform)) = self.parents.get(name) else { return Some((name, way)) };

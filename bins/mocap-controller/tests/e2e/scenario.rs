@@ -8,7 +8,9 @@ use rosless_graph::{
 };
 use rosless_protocol::{Dialect, controller::Targets, message::Command};
 
-use crate::stage::{ACTIVATE, ACTIVE, CLEANUP, CONFIGURE, INACTIVE, Observer, PATIENCE, Stage, UNCONFIGURED};
+use crate::stage::{
+    ACTIVATE, ACTIVE, CLEANUP, CONFIGURE, INACTIVE, Observer, PATIENCE, Stage, UNCONFIGURED, text,
+};
 
 fn upstream_scenario(dialect: Dialect, one: &str, two: &str) {
     let stage = Stage::new();
@@ -180,4 +182,31 @@ fn systems_of_one_name_in_two_namespaces() {
     let output = stage.command(&["start", "cam"]);
     assert!(output.status.success(), "a bare name means both: {output:?}");
     assert_eq!((observer.state("left/cam"), observer.state("right/cam")), (ACTIVE, ACTIVE));
+}
+
+#[test]
+fn a_controller_kept_to_a_namespace_leaves_the_others_alone() {
+    let stage = Stage::new();
+    let options = |namespace| ["--kind", "auxiliary", "--name", "cam", "--ros-args", "-r", namespace];
+    let _left = stage.system(&options("__ns:=/left"));
+    let _right = stage.system(&options("__ns:=/right"));
+    let output = stage.command(&["--namespace", "left", "status"]);
+    assert_eq!(text(&output.stdout), "/left/cam\tREADY\n", "{output:?}");
+    let output = stage.command(&["--namespace", "left", "start", "--all"]);
+    assert!(output.status.success(), "{output:?}");
+    let mut observer = stage.observer(Dialect::Mocap);
+    assert_eq!((observer.state("left/cam"), observer.state("right/cam")), (ACTIVE, INACTIVE));
+}
+
+#[test]
+fn who_asks_in_the_wrong_dialect_is_told_the_right_one() {
+    let stage = Stage::new();
+    let _cam = stage.system(&["--kind", "auxiliary", "--name", "cam", "--dialect", "mocap4r2"]);
+    for command in [&["--dialect", "device", "status"][..], &["--dialect", "device", "start", "cam"]] {
+        let output = stage.command(command);
+        let errors = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{command:?}: {errors}");
+        let hint = "somebody speaks mocap4r2 on mocap4r2_environment: leave out --dialect device";
+        assert!(errors.contains(hint), "{command:?}: {errors}");
+    }
 }
