@@ -9,7 +9,7 @@ use rosless_cli::{
 };
 use rosless_graph::{Graph, config, monotonic, now};
 use rosless_protocol::{
-    Dialect,
+    Dialect, Wall,
     controller::{Ask, Event, Level, Report, Settings, System, Targets},
     message::Command,
     name::SystemId,
@@ -125,13 +125,15 @@ pub(crate) struct Flows {
     pub(crate) least: BTreeMap<String, f64>,
 }
 
-/// Starts or stops, through a running controller if there is one; `flows` asks whether data flows afterwards.
+/// Starts or stops, through a running controller if there is one; `flows` asks whether data flows afterwards, `ahead` for
+/// a start at one instant.
 pub(crate) fn act(
     ros: &config::Settings,
     scope: &Scope,
     mut ask: Ask,
     settings: Settings,
     flows: Option<Flows>,
+    ahead: Option<Duration>,
 ) -> Result<()> {
     let (command, deadline) = (ask.command, settings.deadline);
     // Whoever has been found is to have at least half of the time.
@@ -150,8 +152,9 @@ pub(crate) fn act(
             |names: &Vec<String>| controller.with_systems(|s| names.iter().all(|name| reachable(s, name)));
         by_name.as_ref().is_some_and(all)
     })?;
-    // Data is looked at here, so its systems must be known here.
-    let response = match running.filter(|_| flows.is_none()) {
+    let mut scheduled = None;
+    // Data is looked at here, so its systems must be known here; and who made an appointment must stay until then.
+    let response = match running.filter(|_| flows.is_none() && ahead.is_none()) {
         Some(running) => running.ask(&session, &ask, deadline)?,
         None => {
             if ask.session == "auto" && command == Command::Start {
@@ -160,7 +163,9 @@ pub(crate) fn act(
                 ask.session =
                     take.map_err(|error| Failure::new(format!("takes cannot be numbered: {error}")))?;
             }
-            let report = direct(&session, &controller, ask, deadline)?;
+            ask.at = ahead.map(|ahead| Wall(now().wall.0.saturating_add(ahead.as_nanos() as i64)));
+            let report = direct(&session, &controller, ask, deadline + ahead.unwrap_or_default())?;
+            scheduled = ahead.map(|_| output::Scheduled::of(&report));
             output::response(&report, scope.dialect)
         }
     };
@@ -179,9 +184,15 @@ pub(crate) fn act(
         if !flows.is_empty() {
             json["data"] = flows.iter().map(data::Flow::json).collect();
         }
+        if let Some(scheduled) = &scheduled {
+            json["scheduled"] = scheduled.json();
+        }
         printer::json_line(&json);
     } else {
         output::print_response(&response, command, scope.dialect);
+        if let Some(scheduled) = &scheduled {
+            scheduled.print();
+        }
         flows.iter().for_each(data::Flow::print);
     }
     let nobody = response.systems.iter().all(|system| system.outcome == "unknown");

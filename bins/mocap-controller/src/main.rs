@@ -119,6 +119,9 @@ struct Start {
     /// Start nobody unless these are there: names with commas, or a roster file (systems, topics, timeout)
     #[arg(long, value_name = "FILE|NAMES")]
     expect: Option<String>,
+    /// Start everybody at one instant, so long after all are known, such as +2s
+    #[arg(long, value_parser = ahead, value_name = "+SECONDS")]
+    at: Option<Duration>,
     /// Look whether the announced topics flow once all are started
     #[arg(long)]
     check_data: bool,
@@ -154,6 +157,13 @@ impl Patience {
     }
 }
 
+/// From now on: `+2s`, `+0.5`.
+fn ahead(text: &str) -> Result<Duration, String> {
+    let number = text.strip_prefix('+').map(|text| text.strip_suffix('s').unwrap_or(text));
+    let ahead = number.and_then(|number| seconds(number).ok()).filter(|ahead| ahead.as_secs() < 3600);
+    ahead.ok_or_else(|| "expected how long from now, below an hour, such as +2s or +0.5".to_owned())
+}
+
 fn main() -> ExitCode {
     rosless_cli::main(run)
 }
@@ -176,7 +186,7 @@ fn run(Arguments { scope, command, .. }: Arguments, mut settings: config::Settin
         Some(Command::Stop { systems, patience, .. }) => {
             let targets = if systems.is_empty() { Targets::All } else { named(systems)? };
             let ask = Ask::new(message::Command::Stop, "", targets);
-            commands::act(&settings, &scope, ask, patience.settings(), None)
+            commands::act(&settings, &scope, ask, patience.settings(), None, None)
         }
         Some(Command::Watch { duration }) => commands::watch(&settings, &scope, duration),
     }
@@ -202,7 +212,7 @@ fn begin(settings: &config::Settings, scope: &Scope, start: Start) -> Result<()>
     };
     let flows = (start.check_data || !roster.topics.is_empty())
         .then_some(commands::Flows { announced: start.check_data, least: roster.topics });
-    commands::act(settings, scope, ask, patience, flows)
+    commands::act(settings, scope, ask, patience, flows, start.at)
 }
 
 /// An empty name would mean "nobody" on the wire; typed by a person it is a mistake.

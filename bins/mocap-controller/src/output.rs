@@ -4,6 +4,7 @@
 use rosless_cli::{err, out, table::columns};
 use rosless_graph::monotonic;
 use rosless_protocol::{
+    clock::Offset,
     controller::{Membership, NoState, Outcome, Report, System},
     message::{Command, State, status_word},
     name::SystemId,
@@ -300,6 +301,43 @@ pub(crate) fn systems_json(systems: &[SystemStatus], speech: Speech) -> Value {
         })
         .collect();
     json!({ "dialect": speech.to_string(), "systems": systems })
+}
+
+/// What came of a start at one instant.
+pub(crate) struct Scheduled {
+    armed: Vec<String>,
+    not_armed: Vec<String>,
+    spread: Option<Offset>,
+}
+
+impl Scheduled {
+    pub(crate) fn of(report: &Report) -> Self {
+        let (armed, not_armed): (Vec<_>, Vec<_>) = report.results.iter().partition(|(_, r)| r.armed);
+        let names = |results: Vec<(&SystemId, _)>| results.iter().map(|(id, _)| id.to_string()).collect();
+        Self { armed: names(armed), not_armed: names(not_armed), spread: report.spread }
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let ms = |nanos: i64| nanos as f64 / 1e6;
+        json!({
+            "armed": self.armed,
+            "not_armed": self.not_armed,
+            "spread_ms": self.spread.map(|spread| ms(spread.nanos)),
+            "spread_uncertainty_ms": self.spread.map(|spread| ms(spread.uncertainty)),
+        })
+    }
+
+    pub(crate) fn print(&self) {
+        for (names, how) in [(&self.armed, "armed"), (&self.not_armed, "not armed, told at the instant")] {
+            if !names.is_empty() {
+                out!("{how}: {}", names.join(" "));
+            }
+        }
+        if let Some(spread) = self.spread {
+            let ms = |nanos: i64| nanos as f64 / 1e6;
+            out!("activations {:.3} ms apart, \u{b1} {:.3} ms", ms(spread.nanos), ms(spread.uncertainty));
+        }
+    }
 }
 
 #[cfg(test)]

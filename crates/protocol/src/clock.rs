@@ -112,6 +112,12 @@ impl ClockEstimate {
         })
     }
 
+    /// Takes a stamp that was surely made between sending and receiving.
+    pub fn observed(&mut self, sent: Duration, received: Now, stamp: Wall) {
+        let bounds = Bounds::new(sent, received, stamp);
+        self.known = Some(self.narrowed(&bounds).unwrap_or((bounds.low, bounds.high, bounds.at)));
+    }
+
     /// Whoever was answered, the stamp was made before it was received: the offset cannot be smaller.
     fn bounded_below(&mut self, received: Now, stamp: Wall) -> Option<Learned> {
         let (_, high, _) = self.known?;

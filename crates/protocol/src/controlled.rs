@@ -9,6 +9,7 @@ use std::{collections::VecDeque, time::Duration};
 use rosless_engine::{Engine, Now};
 
 use crate::{
+    controller::Participant,
     dialect::Dialect,
     message::{Command, Control, Kind, State},
     name::SystemId,
@@ -16,6 +17,8 @@ use crate::{
 
 /// START and STOP alternate in the queue, so this many waiting commands already mean that somebody is toggling wildly.
 const MAX_WAITING: usize = 8;
+/// Whoever makes an appointment must stay until then; nobody stays longer.
+const FARTHEST: Duration = Duration::from_secs(3600);
 
 /// What happened.
 #[derive(Clone, Debug)]
@@ -26,6 +29,8 @@ pub enum Input {
     State(State),
     /// The transition asked for by [`Output::Transition`] has ended.
     Finished { succeeded: bool },
+    /// This participant is no longer there.
+    Lost(Participant),
 }
 
 /// What to do about it, in this order.
@@ -50,7 +55,17 @@ pub struct Controlled {
     state: State,
     running: Option<(Dialect, Command, Control)>,
     waiting: VecDeque<(Dialect, Command, Control)>,
+    armed: Option<Armed>,
     outputs: VecDeque<Output>,
+}
+
+/// A START for later.
+#[derive(Debug)]
+struct Armed {
+    at: Duration,
+    by: Participant,
+    dialect: Dialect,
+    message: Control,
 }
 
 impl Controlled {
@@ -61,7 +76,44 @@ impl Controlled {
             state: State::Unconfigured,
             running: None,
             waiting: VecDeque::new(),
+            armed: None,
             outputs: VecDeque::new(),
+        }
+    }
+
+    /// Obeys `message`, a START, at its stamp, provided that `by` stays until then. An earlier appointment is replaced.
+    ///
+    /// # Errors
+    /// With the reason, when it could not start then.
+    pub fn arm(
+        &mut self,
+        by: Participant,
+        dialect: Dialect,
+        message: Control,
+        now: Now,
+    ) -> Result<(), String> {
+        if self.state != State::Inactive || self.running.is_some() {
+            return Err(format!("it cannot be armed in state {}", self.state.label()));
+        }
+        let ahead = u64::try_from(message.stamp.since(now.wall)).map(Duration::from_nanos);
+        let ahead = ahead.map_err(|_| "by its clock the instant has passed".to_owned())?;
+        if ahead > FARTHEST {
+            return Err(format!("by its clock the instant is more than {} s ahead", FARTHEST.as_secs()));
+        }
+        self.armed = Some(Armed { at: now.mono + ahead, by, dialect, message });
+        Ok(())
+    }
+
+    /// Who has armed it.
+    pub fn armed_by(&self) -> Option<Participant> {
+        self.armed.as_ref().map(|armed| armed.by)
+    }
+
+    fn disarm(&mut self, why: &str) {
+        if let Some(armed) = self.armed.take() {
+            let session = armed.message.session;
+            self.outputs
+                .push_back(Output::Warn(format!("disarmed, session {session:?} is not started: {why}")));
         }
     }
 
@@ -72,6 +124,7 @@ impl Controlled {
             Kind::Stop if meant => Command::Stop,
             _ => return,
         };
+        self.disarm(&format!("{} came from {:?}", command.verb().to_uppercase(), message.source));
         let Some((_, running, _)) = &self.running else { return self.begin(dialect, command, message) };
         // A repetition of what is under way will be answered by what is under way.
         let last = self.waiting.back().map_or(*running, |(_, waiting, _)| *waiting);
@@ -138,18 +191,27 @@ impl Engine for Controlled {
             Input::Control(dialect, message) => self.receive(dialect, message),
             Input::State(state) => self.state = state,
             Input::Finished { succeeded } => self.finished(succeeded, now),
+            Input::Lost(participant) => {
+                if self.armed_by() == Some(participant) {
+                    self.disarm("whoever armed it has left");
+                }
+            }
         }
     }
 
-    fn wake(&mut self, _: Now) {}
+    fn wake(&mut self, now: Now) {
+        if let Some(Armed { dialect, message, .. }) = self.armed.take_if(|armed| armed.at <= now.mono) {
+            self.begin(dialect, Command::Start, message);
+        }
+    }
 
     fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// Transitions take the time they take; nothing here waits.
+    /// Transitions take the time they take; only an appointment is waited for.
     fn next_deadline(&self) -> Option<Duration> {
-        None
+        self.armed.as_ref().map(|armed| armed.at)
     }
 }
 
@@ -270,6 +332,41 @@ mod tests {
         let outputs = finish(&mut cam, State::Active, true);
         assert_eq!(outputs.last(), Some(&Output::Transition(Command::Stop)));
         assert_eq!(finish(&mut cam, State::Inactive, true).len(), 2);
+    }
+
+    #[test]
+    fn an_armed_system_starts_at_the_instant_unless_it_is_disarmed() {
+        let (boss, other) = (Participant([1; 12]), Participant([2; 12]));
+        let now = Now { mono: Duration::from_secs(10), wall: Wall(1_000_000_000) };
+        let at = |wall| Control { stamp: Wall(wall), ..message(Kind::Start, &[]) };
+        let armed = |wall| {
+            let mut cam = system(State::Inactive);
+            cam.arm(boss, Dialect::Mocap, at(wall), now).map(|()| cam)
+        };
+        let instant = Now { mono: Duration::from_secs(12), ..now };
+        let mut cam = armed(3_000_000_000).unwrap();
+        assert_eq!(cam.next_deadline(), Some(instant.mono));
+        cam.wake(Now { mono: Duration::from_millis(11_999), ..now });
+        cam.handle(Input::Lost(other), now);
+        assert_eq!(drain(&mut cam), []);
+        cam.wake(instant);
+        assert_eq!(drain(&mut cam), [Output::Transition(Command::Start)]);
+        let done = finish(&mut cam, State::Active, true);
+        assert_eq!(done[1], Output::Hook(Command::Start, at(3_000_000_000)));
+
+        let disarming: [fn(&mut Controlled); 2] = [
+            |cam| cam.handle(Input::Lost(Participant([1; 12])), LATER),
+            |cam| cam.handle(Input::Control(Dialect::Mocap, message(Kind::Stop, &[])), LATER),
+        ];
+        for disarm in disarming {
+            let mut cam = armed(3_000_000_000).unwrap();
+            disarm(&mut cam);
+            cam.wake(instant);
+            assert!(matches!(&drain(&mut cam)[..], [Output::Warn(text)] if text.starts_with("disarmed")));
+        }
+        assert!(armed(999_999_999).is_err(), "it has passed");
+        assert!(armed(i64::MAX).is_err(), "nobody waits so long");
+        assert!(system(State::Active).arm(boss, Dialect::Mocap, at(3_000_000_000), now).is_err());
     }
 
     #[test]

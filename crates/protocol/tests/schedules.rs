@@ -345,7 +345,8 @@ impl Simulation {
                     let watched = self.systems.iter_mut().find(|s| s.id == system);
                     watched.expect("only known systems are watched").watched = true;
                 }
-                Output::ReadLogs | Output::Remember => {}
+                // No schedule makes appointments.
+                Output::ReadLogs | Output::Remember | Output::Arm { .. } => {}
                 Output::Event(event) => assert!(!event.to_string().is_empty()),
                 Output::Finished(report) => self.reports.push((self.millis, report)),
             }

@@ -102,3 +102,26 @@ fn who_interrupts_a_start_is_told_who_is_running() {
         PATIENCE,
     );
 }
+
+#[test]
+fn a_scheduled_start_happens_at_the_instant_and_a_controller_that_leaves_disarms() {
+    let stage = Stage::new();
+    let one = stage.system(&named("one", &[]));
+    let two = stage.system(&named("two", &[]));
+    let output = stage.command(&["--json", "start", "--all", "--session", "s", "--at", "+1s"]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(output.status.success(), "{report}");
+    rosless_tests::assert_documented("mocap-controller start --at", &report);
+    assert_eq!(report["scheduled"]["armed"], serde_json::json!(["one", "two"]), "{report}");
+    assert_eq!(report["messages"], 0, "both start by themselves: {report}");
+    assert!(report["scheduled"]["spread_ms"].as_f64().is_some(), "{report}");
+    for system in [&one, &two] {
+        system.wait_for_line(r#"session "s" requested"#, PATIENCE);
+    }
+    assert!(stage.command(&["stop", "--all"]).status.success());
+
+    let leaver = stage.controller(&["start", "one", "--session", "late", "--at", "+60s"]);
+    one.wait_for_line("armed for session \"late\"", PATIENCE);
+    leaver.signal("INT");
+    one.wait_for_line("disarmed, session \"late\" is not started", PATIENCE);
+}

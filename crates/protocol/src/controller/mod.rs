@@ -156,6 +156,8 @@ pub enum Input {
     State { system: SystemId, query: u64, result: Result<State, NoState> },
     /// A watched system said that it went from one state to another.
     Transition { system: SystemId, from: State, to: State },
+    /// The answer to [`Output::Arm`], which went out at `sent`: what the system's clock says, if it is armed.
+    Armed { request: u64, system: SystemId, sent: Duration, clock: Option<Wall> },
     /// A warning or an error in somebody's log.
     Log { logger: String, error: bool, text: String, stamp: Wall },
 }
@@ -167,6 +169,8 @@ pub enum Output {
     Publish { channel: Channel, message: Control },
     /// Ask `<system>/get_state` and come back with [`Input::State`] within [`Settings::state_timeout`], whatever happens.
     QueryState { system: SystemId, query: u64 },
+    /// Ask `<system>/arm` for a start at this instant and come back with [`Input::Armed`], whatever happens.
+    Arm { request: u64, system: SystemId, session: String, at: Wall },
     /// Listen to `<system>/transition_event` from now on and pass it on as [`Input::Transition`]: it tells a transition
     /// that failed from one that has not begun, which the state alone does not.
     WatchTransitions { system: SystemId },
@@ -380,6 +384,7 @@ impl Engine for Controller {
                 }
             }
             Input::Gone { node, participant } => self.gone(&node, participant, now),
+            Input::Armed { request, system, sent, clock } => self.armed(request, &system, sent, clock, now),
             Input::State { system, query, result } => {
                 if self.systems.get(&system).is_some_and(|s| s.query == Some(query)) {
                     self.state(&system, result, now);

@@ -115,6 +115,8 @@ pub struct SystemResult {
     /// The originals' measure, receive time minus stamp, in nanoseconds: offset and latency in one.
     pub elapsed: Option<i64>,
     pub offset: Option<Offset>,
+    /// It started by itself at the instant agreed on.
+    pub armed: bool,
     /// Acknowledgements beyond the first.
     pub duplicates: u32,
 }
@@ -130,8 +132,10 @@ pub struct Report {
     /// Control messages published.
     pub messages: u32,
     pub took: Duration,
-    /// From the first control message to the last acknowledgement counted.
+    /// From the first control message, or the instant agreed on, to the last acknowledgement counted.
     pub last_answer_after: Option<Duration>,
+    /// How far apart the stamps of the acknowledgements are, each reckoned to our clock, and how sure that is.
+    pub spread: Option<Offset>,
 }
 
 impl Report {

@@ -21,6 +21,7 @@ use super::{
     report::{Failure, Outcome, Proof, Reason, Report, SystemResult},
 };
 use crate::{
+    clock::Offset,
     dialect::Channel,
     message::{Command, Control, State},
     name::{self, NameError, SystemId},
@@ -43,6 +44,8 @@ pub struct Ask {
     pub restart: bool,
     /// The end of all patience, if it is not that of the settings.
     pub deadline: Option<Duration>,
+    /// A start at this instant of our clock: those that can are armed beforehand, the others get their START then.
+    pub at: Option<Wall>,
 }
 
 impl Ask {
@@ -56,7 +59,14 @@ impl Ask {
             atomic: false,
             restart: false,
             deadline: None,
+            at: None,
         }
+    }
+
+    /// How long it is until the instant agreed on.
+    fn ahead(&self, now: Now) -> Duration {
+        let ahead = self.at.and_then(|at| u64::try_from(at.since(now.wall)).ok());
+        ahead.map_or(Duration::ZERO, Duration::from_nanos)
     }
 }
 
@@ -74,6 +84,8 @@ enum Stage {
     Checking,
     /// Until the request that stops those to be started anew has ended.
     Stopping(u64),
+    /// Until the instant agreed on.
+    Arming(Duration),
     Asking,
     /// Until the request that stops those started in vain has ended.
     Undoing(u64),
@@ -89,6 +101,8 @@ pub(super) enum Phase {
     Before,
     /// To be stopped before it is started.
     Running,
+    /// To be asked at the instant agreed on, unless it can be armed.
+    Arming,
     /// To be asked in the next message.
     Again,
     /// For an acknowledgement, until [`Timer::Silence`].
@@ -108,6 +122,7 @@ pub(super) struct Asked {
     /// The transition was seen to begin, so a system that is where it was has failed.
     begun: bool,
     acked: Option<Answer>,
+    armed: bool,
     /// Acknowledgements that the lifecycle state refuted.
     refuted: u32,
     duplicates: u32,
@@ -122,6 +137,7 @@ impl Asked {
             state_seen: false,
             begun: false,
             acked: None,
+            armed: false,
             refuted: 0,
             duplicates: 0,
         }
@@ -211,13 +227,21 @@ impl Controller {
         if let Stage::Stopping(child) | Stage::Undoing(child) = request.stage {
             self.requests.remove(&child);
         }
+        let armed = request.asked.iter().filter(|(_, a)| a.armed && a.resolved().is_none());
+        let armed: Vec<_> = armed.map(|(id, _)| id.as_str().to_owned()).collect();
+        let arming = matches!(request.stage, Stage::Arming(_)) && !armed.is_empty();
         request.give_up(|_, _| Failure::Cancelled);
         self.report(request, now);
+        if arming {
+            // Only a STOP disarms those who would start by themselves.
+            self.open(Ask::new(Command::Stop, "", Targets::Named(armed)), None, now);
+            self.advance(now);
+        }
     }
 
     fn open(&mut self, ask: Ask, parent: Option<u64>, now: Now) -> u64 {
         self.counter += 1;
-        let until = now.mono + ask.deadline.unwrap_or(self.settings.deadline);
+        let until = now.mono + ask.ahead(now) + ask.deadline.unwrap_or(self.settings.deadline);
         let request = Request {
             number: self.counter,
             ask,
@@ -283,6 +307,16 @@ impl Controller {
             } else if now.mono < request.until {
                 return Some(Wake::At(request.until));
             }
+        }
+        if let Stage::Arming(instant) = request.stage {
+            if now.mono < instant {
+                return Some(Wake::At(instant));
+            }
+            request.stage = Stage::Asking;
+            for asked in request.asked.values_mut().filter(|a| a.phase == Phase::Arming) {
+                asked.phase = Phase::Again;
+            }
+            self.send_to_all(request, now);
         }
         if request.stage == Stage::Asking {
             self.unqueue(request, now);
@@ -539,7 +573,8 @@ impl Controller {
                     if stopped(id) { asked.phase = Phase::Again } else { asked.fail(Failure::NotStopped) }
                 }
                 request.stage = Stage::Asking;
-                let until = now.mono + request.ask.deadline.unwrap_or(self.settings.deadline);
+                let patience = request.ask.deadline.unwrap_or(self.settings.deadline);
+                let until = now.mono + request.ask.ahead(now) + patience;
                 request.until = request.until.max(until);
                 if request.ask.atomic && request.asked.values().any(|a| a.resolved().is_some()) {
                     request.give_up(|_, _| Failure::Withheld);
@@ -561,8 +596,53 @@ impl Controller {
         self.requests.insert(parent, request);
     }
 
-    /// The first message goes to all at once: that is what starts a session synchronously.
+    /// Sends the first message, or makes an appointment.
     fn send_first(&mut self, request: &mut Request, now: Now) {
+        let Some(at) = request.ask.at.filter(|_| request.ask.command == Command::Start) else {
+            return self.send_to_all(request, now);
+        };
+        let instant = now.mono + request.ask.ahead(now);
+        request.stage = Stage::Arming(instant);
+        request.first_sent = Some(instant);
+        for (id, asked) in &mut request.asked {
+            if !matches!(asked.phase, Phase::Before | Phase::Again) {
+                continue;
+            }
+            asked.phase = Phase::Arming;
+            if self.systems.get(id).is_some_and(System::present) {
+                let (system, session) = (id.clone(), request.ask.session.clone());
+                self.outputs.push_back(Output::Arm { request: request.number, system, session, at });
+            }
+        }
+    }
+
+    /// What came of an appointment.
+    pub(super) fn armed(
+        &mut self,
+        number: u64,
+        id: &SystemId,
+        sent: Duration,
+        clock: Option<Wall>,
+        now: Now,
+    ) {
+        let Some(clock) = clock else { return };
+        let Some(request) = self.requests.get_mut(&number) else { return };
+        let (stage, at) = (&request.stage, request.ask.at);
+        if let (Stage::Arming(instant), Some(at)) = (stage, at)
+            && let Some(asked) = request.asked.get_mut(id)
+            && asked.phase == Phase::Arming
+            && let Some(system) = self.systems.get_mut(id)
+        {
+            system.note_armed(sent, clock, now);
+            (asked.armed, asked.attempts, asked.phase) = (true, 1, Phase::Waiting);
+            asked.first_sent = Some(Now { mono: *instant, wall: at });
+            let silence = Timer::Silence(number, id.clone());
+            self.deadlines.set(silence, *instant + self.settings.retry_period);
+        }
+    }
+
+    /// The first message goes to all at once: that is what starts a session synchronously.
+    fn send_to_all(&mut self, request: &mut Request, now: Now) {
         for asked in request.asked.values_mut().filter(|a| a.phase == Phase::Before) {
             asked.phase = Phase::Again;
         }
@@ -712,9 +792,9 @@ impl Controller {
     ) -> bool {
         // Who has not been asked yet answers somebody else.
         let asked = |r: &Request| {
-            !r.asked
-                .get(id)
-                .is_some_and(|a| matches!(a.phase, Phase::Queued | Phase::Before | Phase::Running))
+            !r.asked.get(id).is_some_and(|a| {
+                matches!(a.phase, Phase::Queued | Phase::Before | Phase::Running | Phase::Arming)
+            })
         };
         let mine =
             |r: &&mut Request| r.ask.command == command && r.first_sent.is_some() && r.means(id) && asked(r);
@@ -898,6 +978,7 @@ impl Controller {
         self.note_given_up(&request);
         let command = request.ask.command;
         let mut results = BTreeMap::new();
+        let mut activations = Vec::new();
         for (id, asked) in request.asked {
             let system = self.systems.get(&id);
             let Some(mut outcome) = asked.resolved().cloned() else { continue };
@@ -917,8 +998,14 @@ impl Controller {
                     .map(|(a, sent)| a.at.saturating_sub(sent.mono)),
                 elapsed: asked.acked.and_then(|a| a.elapsed),
                 offset: system.and_then(|s| s.offset_at(now.mono)),
+                armed: asked.armed,
                 duplicates: asked.duplicates,
             };
+            if let (Some(answer), Some(offset)) = (asked.acked, result.offset)
+                && result.outcome.is_success()
+            {
+                activations.push((answer.stamp.0.saturating_sub(offset.nanos), offset.uncertainty));
+            }
             results.insert(id, result);
         }
         let last_answer_after = request.last_answer.zip(request.first_sent).map(|(a, s)| a.saturating_sub(s));
@@ -930,8 +1017,16 @@ impl Controller {
             messages: request.messages,
             took: now.mono.saturating_sub(request.begun),
             last_answer_after,
+            spread: spread(&activations),
         }));
     }
+}
+
+/// How far the first and the last of these times are apart.
+fn spread(times: &[(i64, i64)]) -> Option<Offset> {
+    let (first, last) = (times.iter().min()?, times.iter().max()?);
+    let uncertainty = first.1.saturating_add(last.1);
+    (times.len() > 1).then(|| Offset { nanos: last.0.saturating_sub(first.0), uncertainty })
 }
 
 /// The name under which a request itself waits for logs; no system has it.

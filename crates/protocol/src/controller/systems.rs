@@ -33,6 +33,8 @@ pub struct Answer {
     pub at: Duration,
     /// Receive time minus stamp in nanoseconds; nothing when the stamp is of simulated time.
     pub elapsed: Option<i64>,
+    /// What its own clock said.
+    pub stamp: Wall,
 }
 
 /// How a system is known.
@@ -173,6 +175,15 @@ impl System {
     /// How far its clock was from ours when that was last observed.
     pub fn offset(&self) -> Option<Offset> {
         self.clock.offset()
+    }
+
+    /// It was armed for a start that it will acknowledge, and told its time.
+    pub(super) fn note_armed(&mut self, sent: Duration, stamp: Wall, now: Now) {
+        if !is_simulated(stamp, now.wall) {
+            self.clock.observed(sent, now, stamp);
+        }
+        self.clock.asked(Command::Start, now.mono, true);
+        self.note_sent(Command::Start, now.mono);
     }
 
     /// How far its clock is from ours at this time.
@@ -527,7 +538,7 @@ impl Controller {
     ) {
         let simulated = is_simulated(message.stamp, now.wall);
         let elapsed = (!simulated).then(|| now.wall.since(message.stamp));
-        let answer = Answer { command, at: now.mono, elapsed };
+        let answer = Answer { command, at: now.mono, elapsed, stamp: message.stamp };
         let foreign = self.foreign.clone().filter(|f| {
             f.kind == command.ask() && (f.systems.is_empty() || f.systems.iter().any(|s| id.is_meant_by(s)))
         });

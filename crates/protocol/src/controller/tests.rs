@@ -1223,3 +1223,57 @@ fn simulated_time_is_said_to_be_so() {
     let result = &rig.report().unwrap().results[&id("a")];
     assert_eq!((result.elapsed, result.offset), (None, None), "no deviation of fifty years");
 }
+
+#[test]
+fn a_scheduled_start_arms_those_that_can_be_and_tells_the_others_at_the_instant() {
+    let mut rig = Rig::with(&["cam", "old"]);
+    let ask = Ask { at: Some(at(5_000).wall), ..Ask::new(Command::Start, "s1", named(&["/cam", "/old"])) };
+    let request = rig.start(ask, 3_000);
+    rig.answer(|_| INACTIVE, 3_010);
+    let arms = rig.said.iter().filter(|o| matches!(o, Output::Arm { .. })).count();
+    assert_eq!((arms, rig.published()), (2, vec![]));
+    let (sent, clock) = (at(3_010).mono, Some(at(3_012).wall));
+    rig.put(Input::Armed { request, system: id("cam"), sent, clock }, 3_014);
+    rig.put(Input::Armed { request, system: id("old"), sent, clock: None }, 4_010);
+    rig.put(Input::Wake, 4_999);
+    assert_eq!(rig.published(), vec![]);
+    rig.put(Input::Wake, 5_000);
+    assert_eq!(rig.published(), [("/".to_owned(), vec!["old".to_owned()])], "cam starts by itself");
+    rig.ack("cam", Kind::AckStart, 0, 5_001);
+    rig.ack("old", Kind::AckStart, 0, 5_004);
+    rig.answer(|_| ACTIVE, 5_010);
+    let report = rig.report().unwrap();
+    assert!(report.is_success() && report.results[&id("cam")].armed && !report.results[&id("old")].armed);
+    assert_eq!(report.last_answer_after, Some(Duration::from_millis(4)));
+    let spread = report.spread.unwrap();
+    assert!((spread.nanos - 3_000_000).abs() <= spread.uncertainty, "{spread}");
+    assert!(spread.uncertainty < 5_000_000, "the clocks were compared when it was armed: {spread}");
+}
+
+#[test]
+fn an_armed_system_that_stays_where_it_is_gets_its_start_after_all() {
+    let mut rig = Rig::with(&["cam"]);
+    let ask = Ask { at: Some(at(5_000).wall), ..Ask::new(Command::Start, "s1", named(&["/cam"])) };
+    let request = rig.start(ask, 3_000);
+    rig.answer(|_| INACTIVE, 3_010);
+    let (sent, clock) = (at(3_010).mono, Some(at(3_012).wall));
+    rig.put(Input::Armed { request, system: id("cam"), sent, clock }, 3_014);
+    rig.run_until_report(|_| INACTIVE);
+    assert!(!rig.report().unwrap().is_success());
+    assert!(!rig.published().is_empty(), "it is not left waiting for an instant that has passed");
+}
+
+#[test]
+fn who_cancels_a_scheduled_start_disarms() {
+    let mut rig = Rig::with(&["cam"]);
+    let ask = Ask { at: Some(at(5_000).wall), ..Ask::new(Command::Start, "s1", named(&["/cam"])) };
+    let request = rig.start(ask, 3_000);
+    rig.answer(|_| INACTIVE, 3_010);
+    let (sent, clock) = (at(3_010).mono, Some(at(3_012).wall));
+    rig.put(Input::Armed { request, system: id("cam"), sent, clock }, 3_014);
+    rig.controller.cancel(request, at(3_020));
+    rig.drain();
+    rig.answer(|_| INACTIVE, 3_021);
+    let stop = |o: &Output| matches!(o, Output::Publish { message, .. } if message.kind == Kind::Stop);
+    assert!(rig.said.iter().any(stop), "{:?}", rig.said);
+}

@@ -12,13 +12,18 @@ use rosless_graph::{
     lifecycle::{CallbackReturn, LifecycleNode, LifecyclePublisher, Request, State, Step},
     now,
 };
-use rosless_wire::{Message, builtin_interfaces::msg::Time};
+use rosless_wire::{
+    Message,
+    builtin_interfaces::msg::Time,
+    rosless_msgs::srv::{ArmStart, ArmStartRequest, ArmStartResponse},
+};
 
 use super::wire;
 use rosless_engine::{Engine as _, Wall};
 
 use crate::{
     controlled::{Controlled, Input, Output},
+    controller::Participant,
     dialect::Dialect,
     message::{Announcement, Command, Control, Kind},
     name::SystemId,
@@ -131,6 +136,19 @@ impl<S: 'static> ControlledNode<S> {
                 me.put(Input::Control(dialect, message));
             })?;
         }
+        let me = this.clone();
+        handle.serve::<ArmStart>(node, "~/arm", move |_, request, responder| {
+            let answer = me.arm(request, responder.asker());
+            responder.reply(&answer);
+        })?;
+        let me = this.clone();
+        handle.on_graph_change(move |_, graph| {
+            let by = me.0.engine.borrow().armed_by();
+            let lost = by.filter(|by| !graph.endpoints().any(|endpoint| endpoint.gid.prefix().0 == by.0));
+            if let Some(participant) = lost {
+                me.put(Input::Lost(participant));
+            }
+        });
         let (engine, me) = (this.clone(), this.clone());
         handle.drive(
             move |_, with: &mut dyn FnMut(&mut Controlled)| with(&mut engine.0.engine.borrow_mut()),
@@ -243,6 +261,33 @@ impl<S: 'static> ControlledNode<S> {
         let mut engine = self.0.engine.borrow_mut();
         engine.handle(state, now);
         engine.handle(input, now);
+    }
+
+    /// An appointment to start at an instant of our clock.
+    fn arm(&self, request: ArmStartRequest, asker: GidPrefix) -> ArmStartResponse {
+        let ArmStartRequest { at, session, source } = request;
+        let stamp = Wall::from_stamp(at.sec, at.nanosec);
+        let message = Control {
+            kind: Kind::Start,
+            stamp,
+            source: source.clone(),
+            session: session.clone(),
+            systems: Vec::new(),
+        };
+        let now = rosless_engine::Now { wall: self.wall(), ..now() };
+        let dialect = self.0.options.dialects.first().copied().unwrap_or_default();
+        let mut engine = self.0.engine.borrow_mut();
+        engine.handle(Input::State(self.state().id().into()), now);
+        let armed = engine.arm(Participant(asker.0), dialect, message, now);
+        match &armed {
+            Ok(()) => {
+                self.0.asker.set(Some(asker));
+                log::info!(target: self.0.node.logger(), "armed for session {session:?} by {source:?}");
+            }
+            Err(reason) => log::warn!(target: self.0.node.logger(), "not armed: {reason}"),
+        }
+        let message = armed.as_ref().err().cloned().unwrap_or_default();
+        ArmStartResponse { success: armed.is_ok(), message, stamp: self.stamp() }
     }
 
     /// Does what the engine wants done.

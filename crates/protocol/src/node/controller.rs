@@ -13,11 +13,13 @@ use rosless_graph::{
     graph::EndpointKind, now,
 };
 use rosless_wire::{
+    builtin_interfaces::msg::Time,
     lifecycle_msgs::{
         msg::TransitionEvent,
         srv::{GetState, GetStateRequest},
     },
     rcl_interfaces::msg::Log,
+    rosless_msgs::srv::{ArmStart, ArmStartRequest},
 };
 
 use super::wire;
@@ -425,6 +427,11 @@ impl<S: 'static> ControllerNode<S> {
                 }
             }
             Output::QueryState { system, query } => self.query(system, query),
+            Output::Arm { request, system, session, at } => {
+                if let Err(error) = self.arm(request, &system, session, at) {
+                    log::error!(target: self.0.node.logger(), "cannot arm {system}: {error}");
+                }
+            }
             Output::WatchTransitions { system } => {
                 if let Err(error) = self.watch(&system) {
                     log::error!(target: self.0.node.logger(), "cannot watch {system}: {error}");
@@ -507,6 +514,24 @@ impl<S: 'static> ControllerNode<S> {
             },
         )?;
         self.0.watches.borrow_mut().insert(system.clone(), watch);
+        Ok(())
+    }
+
+    /// Systems of others do not know of appointments, and none is made with them.
+    fn arm(&self, request: u64, system: &SystemId, session: String, at: Wall) -> Result<()> {
+        let service = format!("{}/arm", system.as_str());
+        let client = self.0.handle.client::<ArmStart>(&self.0.node, &service)?;
+        let (sec, nanosec) = at.to_stamp();
+        let source = self.0.node.name().to_owned();
+        let (me, system, sent) = (self.clone(), system.clone(), now().mono);
+        let closing = client.clone();
+        let question = ArmStartRequest { at: Time { sec, nanosec }, session, source };
+        client.call(&question, self.0.state_timeout, move |_, answer| {
+            let clock = answer.ok().filter(|answer| answer.success);
+            let clock = clock.map(|answer| Wall::from_stamp(answer.stamp.sec, answer.stamp.nanosec));
+            me.put(Input::Armed { request, system, sent, clock });
+            closing.close();
+        });
         Ok(())
     }
 

@@ -53,9 +53,25 @@ pub mod msg {
 /// Services.
 pub mod srv {
     use super::msg::SystemResult;
+    use crate::builtin_interfaces::msg::Time;
     use crate::macros::services;
 
     services! { "rosless_msgs/srv/";
+        /// Arms a system for a start at an instant of its own clock.
+        service ArmStart = "RIHS01_8029081643fffb0282d70351dcca4e4d008603dc91009e77d7d65927344eb357" {
+            request ArmStartRequest = "RIHS01_837362edea1a9dfddb45076eb76bce2d91eac296335a6c87aff0976ecfa9f67a" {
+                at: Time,
+                session: String,
+                source: String,
+            }
+            response ArmStartResponse = "RIHS01_7ba4d60f6086f96cfe40cc3bc1e393f15040752b9e970d8a784862e8aa402466" {
+                success: bool,
+                message: String,
+                stamp: Time,
+            }
+            event = "RIHS01_85699e994b31124568ac20d8ac1618c2cda7d588263bb073d8a8f86dc2a1cb36"
+        }
+
         /// Starts or stops systems.
         service SessionCommand = "RIHS01_cd64b0a43a6faa410dcc481f5ba738c0edb284a0b558beffc80fa4c3f5605451" {
             request SessionCommandRequest = "RIHS01_55fc8ed7524b6380a643fa4235a0fcf73383f0319f1c9813814c2ba29fb3b989" {
