@@ -17,6 +17,15 @@ pub(crate) struct Shared {
     _strict_params: bool,
 }
 
+/// What every command of a daemon understands.
+#[derive(Args, Debug)]
+pub(crate) struct Loop {
+    /// Before the event loop sleeps, it asks again and again for so long: faster answers for a busier core
+    /// [default: ROSLESS_SPIN_US, else 0]
+    #[arg(long, global = true, value_name = "MICROSECONDS")]
+    pub(crate) spin: Option<u64>,
+}
+
 /// As long as anybody waits for anything: a year.
 const LONGEST: f64 = 31_536_000.0;
 

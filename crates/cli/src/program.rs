@@ -1,15 +1,25 @@
 //! `main` of every program.
 
-use std::{ffi::OsString, process::ExitCode};
+use std::{ffi::OsString, process::ExitCode, time::Duration};
 
 use clap::{Args as _, CommandFactory, FromArgMatches as _, Parser, error::ErrorKind};
 use rosless_graph::config::{Settings, UsageError};
 
-use crate::{Failure, Result, args::Shared, completion, exit, output};
+use crate::{
+    Failure, Result,
+    args::{Loop, Shared},
+    completion, exit, output,
+};
 
 /// A program's command line with the arguments that all programs share.
 pub fn command<C: CommandFactory>() -> clap::Command {
-    Shared::augment_args(C::command())
+    let command = Shared::augment_args(C::command());
+    if spins(&command) { Loop::augment_args(command) } else { command }
+}
+
+/// Whether `--spin` can be an option of it: `rosless` takes that for its `--spin-time`, abbreviated as in `ros2`.
+fn spins(command: &clap::Command) -> bool {
+    command.get_arguments().all(|argument| argument.get_long() != Some("spin-time"))
 }
 
 /// Answers the Tab key, reads ROS arguments and environment, parses the rest, runs and reports: the whole `main`.
@@ -19,13 +29,8 @@ pub fn main<C: Parser>(run: impl FnOnce(C, Settings) -> Result<()>) -> ExitCode 
     // Known before it is parsed, because what cannot be parsed is a failure, too.
     output::set_json(arguments.iter().take_while(|word| *word != "--").any(|word| word == "--json"));
     let run = || {
-        let (settings, rest) = settings(arguments)?;
-        let mut command = command::<C>();
-        let parsed = command.try_get_matches_from_mut(rest).and_then(|matches| {
-            output::set_json(Shared::from_arg_matches(&matches)?.json);
-            C::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
-        });
-        match parsed {
+        let (mut settings, rest) = settings(arguments)?;
+        match parse::<C>(rest, &mut settings) {
             Ok(parsed) => run(parsed, settings),
             Err(error) => refuse(&error),
         }
@@ -35,6 +40,19 @@ pub fn main<C: Parser>(run: impl FnOnce(C, Settings) -> Result<()>) -> ExitCode 
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
+}
+
+/// The program's own arguments; those that all programs share go where they belong.
+fn parse<C: Parser>(arguments: Vec<String>, settings: &mut Settings) -> Result<C, clap::Error> {
+    let mut command = command::<C>();
+    let matches = command.try_get_matches_from_mut(arguments)?;
+    output::set_json(Shared::from_arg_matches(&matches)?.json);
+    if spins(&command)
+        && let Some(micros) = Loop::from_arg_matches(&matches)?.spin
+    {
+        settings.environment.spin = Duration::from_micros(micros);
+    }
+    C::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 fn settings(arguments: Vec<OsString>) -> Result<(Settings, Vec<String>)> {
@@ -60,5 +78,54 @@ fn refuse(error: &clap::Error) -> Result<()> {
             Ok(())
         }
         (false, _) => Err(Failure::usage("")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Daemon {
+        #[command(subcommand)]
+        _command: Option<Sub>,
+    }
+
+    #[derive(Debug, clap::Subcommand)]
+    enum Sub {
+        Run,
+    }
+
+    #[derive(Debug, Parser)]
+    #[command(infer_long_args = true)]
+    struct Tool {
+        #[arg(long)]
+        spin_time: Option<u64>,
+    }
+
+    fn read<C: Parser>(words: &str) -> Result<(C, Duration), clap::Error> {
+        let mut settings = Settings::default();
+        settings.environment.spin = Duration::from_micros(7);
+        let parsed = parse(words.split(' ').map(str::to_owned).collect(), &mut settings)?;
+        Ok((parsed, settings.environment.spin))
+    }
+
+    #[test]
+    fn daemons_take_spin_before_and_after_the_command_and_it_wins_over_the_environment() {
+        for (words, micros) in
+            [("x", 7), ("x --spin 50", 50), ("x run --spin 50", 50), ("x --spin=0 run", 0), ("x run", 7)]
+        {
+            assert_eq!(read::<Daemon>(words).unwrap().1, Duration::from_micros(micros), "{words}");
+        }
+        for words in ["x --spin", "x --spin -1", "x --spin 1.5", "x --spin soon"] {
+            assert!(read::<Daemon>(words).is_err(), "{words}");
+        }
+        assert!(command::<Daemon>().render_help().to_string().contains("--spin <MICROSECONDS>"));
+    }
+
+    #[test]
+    fn an_abbreviated_spin_time_stays_what_it_is() {
+        let (tool, spin) = read::<Tool>("x --spin 5").unwrap();
+        assert_eq!((tool.spin_time, spin), (Some(5), Duration::from_micros(7)));
     }
 }

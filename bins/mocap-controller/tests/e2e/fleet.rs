@@ -1,5 +1,7 @@
 //! Many systems, many times.
 
+use std::collections::BTreeSet;
+
 use rosless_protocol::{
     Dialect,
     controller::{Outcome, Proof, Targets},
@@ -48,4 +50,29 @@ fn twenty_systems_start_and_stop_a_hundred_times_with_nothing_missed() {
     for process in &fleet {
         assert!(!process.output().contains("Activation requested"), "nobody was started twice");
     }
+}
+
+#[test]
+fn five_systems_of_one_process_are_five_to_start_all_and_one_participant() {
+    let stage = Stage::new();
+    let process = stage.system(&["--kind", "auxiliary", "--count", "5", "--name", "rig"]);
+    process.wait_for_line("system rig_5 is inactive", PATIENCE);
+    let names: Vec<_> = (1..=5).map(|n| format!("rig_{n}")).collect();
+    let output = stage.command(&["start", "--all", "--session", "s1", "--json"]);
+    assert!(output.status.success(), "{output:?}");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let results = report["systems"].as_array().unwrap();
+    assert!(results.iter().map(|result| &result["name"]).eq(&names), "{report}");
+    assert!(results.iter().all(|result| result["outcome"] == "done"), "{report}");
+    let output = stage.command(&["stop", "--all"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && names.iter().all(|name| said.contains(name.as_str())), "{output:?}");
+
+    let mut observer = stage.observer(Dialect::Mocap);
+    let controller = observer.controller();
+    let known = controller.clone();
+    let reachable = || known.with_systems(|all| all.values().filter(|s| s.reachable()).count());
+    assert!(observer.event_loop.run_until(&mut observer.seen, PATIENCE, |_| reachable() == 5).unwrap());
+    let participants: BTreeSet<_> = controller.systems().values().map(|system| system.participant).collect();
+    assert_eq!(participants.len(), 1, "{participants:?}");
 }
