@@ -199,7 +199,7 @@ fn up_kills_and_restarts_what_runs_but_is_not_on_the_graph() {
   - {{name: imu, run: {system}, args: [--kind, imu], nodes: [/controlled_device_example]}}
   - name: leaving
     run: /bin/sh
-    args: [-c, 'unset NOTIFY_SOCKET; "$0" & p=$!; sleep 8; kill -INT $p; wait $p; exec sleep 1000', {system}]
+    args: [-c, 'unset NOTIFY_SOCKET; timeout -s INT 8 "$0" & p=$!; trap "kill $p; exit" INT TERM; wait $p; exec sleep 1000', {system}]
     nodes: [/mocap4r2_dummy_driver_node]
     watchdog: 1
   - {{name: absent, run: sleep, args: ['1000'], nodes: [/nobody], watchdog: 1}}
