@@ -66,6 +66,8 @@ impl<'a> Range<'a> {
         self.observer.wait("launcher and judges", PATIENCE, ready);
         let balls = self.balls.len();
         let verdict = self.try_throw(launch, PATIENCE).unwrap_or_else(|reason| panic!("{reason}"));
+        // A verdict on a hopeless throw may be here first.
+        self.observer.wait("the ball", PATIENCE, || self.balls.len() > balls);
         assert_eq!(self.balls.len(), balls + 1, "one throw, one ball");
         verdict
     }
