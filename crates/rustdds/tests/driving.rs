@@ -16,7 +16,7 @@ use rustdds::{
     driving::{Driver, EntityId},
     mio1::{Events, Poll},
     policy, DomainParticipant, DomainParticipantBuilder, DomainParticipantStatusEvent, QosPolicies,
-    QosPolicyBuilder, RTPSEntity, StatusEvented, Timestamp,
+    QosPolicyBuilder, StatusEvented, Timestamp,
 };
 
 struct Application {
@@ -36,8 +36,7 @@ impl Application {
     /// Waits for something to happen, and tells which readers have something.
     fn turn(&mut self) -> Vec<EntityId> {
         let mut ready = Vec::new();
-        let due = self.driver.before_wait(&mut ready);
-        let due = due.map_or(SOON, |due| due.saturating_duration_since(Instant::now()));
+        let due = self.driver.before_wait(&mut ready).unwrap_or(SOON);
         let timeout = if ready.is_empty() { due } else { Duration::ZERO };
         self.poll.poll(&mut self.events, Some(timeout)).expect("events");
         self.driver.after_wait(self.events.iter().map(|event| event.token()), &mut ready);
@@ -52,8 +51,9 @@ impl Application {
     }
 
     fn write(&self, writer: &Writer, payload: &[u8]) {
-        writer.write(Bytes::copy_from_slice(payload), Some(Timestamp::now())).expect("sample is accepted");
-        self.driver.send(writer.guid().entity_id);
+        let payload = Bytes::copy_from_slice(payload);
+        let written = writer.try_write_driven(payload, Some(Timestamp::now()).into(), &self.driver);
+        written.expect("sample is accepted");
     }
 }
 

@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bytes::Bytes;
 use common::{
     local, reader, reliable,
     scripted::{
@@ -16,7 +17,10 @@ use common::{
     take, write, writer, SOON,
 };
 use rosless_tests::{eventually, DomainLease};
-use rustdds::{DomainParticipantStatusEvent as Event, RTPSEntity, StatusEvented};
+use rustdds::{
+    policy, DomainParticipantStatusEvent as Event, QosPolicies, QosPolicyBuilder, RTPSEntity, StatusEvented,
+    Timestamp, WriteOptionsBuilder,
+};
 
 const THEIR_WRITER: [u8; 4] = [0, 0, 0x12, 3];
 const THEIR_READER: [u8; 4] = [0, 0, 0x13, 4];
@@ -28,28 +32,78 @@ fn fragments(heard: &Heard) -> (u32, u32, u32, u32) {
     (heard.word(20), counts & 0xffff, counts >> 16, heard.word(28))
 }
 
+/// A writer of ours that has matched the peer's reader.
+struct Heeded {
+    _lease: DomainLease,
+    _ours: rustdds::DomainParticipant,
+    source: common::Writer,
+    our_writer: [u8; 4],
+    peer: ScriptedPeer,
+}
+
+impl Heeded {
+    fn new(qos: &QosPolicies) -> Self {
+        let lease = DomainLease::acquire();
+        let ours = local(lease.id()).build().expect("participant");
+        let events = ours.status_listener();
+        let source = writer(&ours, "t", qos);
+        let our_writer = source.guid().to_bytes()[12..].try_into().expect("entity id");
+        let mut peer = ScriptedPeer::new(&ours, FAST_DDS);
+        peer.meet();
+        let announcement =
+            peer.announcement(1, Announced { entity: THEIR_READER, topic: "t", reliable: true });
+        let heartbeat = peer.heartbeat(SUBSCRIPTIONS_WRITER, 1, 1);
+        peer.say_to_discovery(&[announcement, heartbeat]);
+        eventually("the match", SOON, || {
+            let acknack = peer.acknack(THEIR_READER, our_writer, 1);
+            peer.say(&[acknack]);
+            let is_match = |event| matches!(event, Event::RemoteReaderMatched { local_writer, .. } if local_writer == source.guid());
+            std::iter::from_fn(|| events.try_recv_status()).any(is_match)
+        });
+        Self { _lease: lease, _ours: ours, source, our_writer, peer }
+    }
+}
+
+/// Stock: 10 000 samples of any size.
+#[test]
+fn a_reader_that_acknowledges_nothing_does_not_fill_the_memory_and_one_that_does_frees_it() {
+    const WHOLE: usize = 64;
+    let qos = QosPolicyBuilder::new().history(policy::History::KeepAll).build();
+    let mut heeded = Heeded::new(&reliable(1).modify_by(&qos));
+    let Heeded { source, our_writer, peer, .. } = &mut heeded;
+    let our_writer = *our_writer;
+    let fill = || {
+        let options = || WriteOptionsBuilder::new().source_timestamp(Timestamp::now()).build();
+        let sample = Bytes::from(vec![7; MEGABYTE]);
+        (0..WHOLE).take_while(|_| source.try_write_with_options(sample.clone(), options()).is_ok()).count()
+    };
+    let taken = fill();
+    assert!((16..WHOLE).contains(&taken), "{taken} MB were taken");
+    let mut last = 0;
+    eventually("all have gone out", SOON, || {
+        let latest = peer
+            .listen()
+            .iter()
+            .filter(|heard| heard.is(HEARTBEAT, our_writer))
+            .map(Heard::last_sequence)
+            .max();
+        last = last.max(latest.unwrap_or(0));
+        last == taken as i64
+    });
+    let acknack = peer.acknack(THEIR_READER, our_writer, last + 1);
+    peer.say(&[acknack]);
+    eventually("there is room again", SOON, || fill() > 0);
+}
+
 /// Stock: fragments of 256 bytes, of which 8 are repaired every 10 ms.
 #[test]
 fn a_reader_gets_the_fragments_it_asks_for_and_is_asked_what_is_still_missing() {
-    let lease = DomainLease::acquire();
-    let ours = local(lease.id()).build().expect("participant");
-    let events = ours.status_listener();
-    let source = writer(&ours, "t", &reliable(10));
-    let our_writer = source.guid().to_bytes()[12..].try_into().expect("entity id");
-    let mut peer = ScriptedPeer::new(&ours, FAST_DDS);
-    peer.meet();
-    let announcement = peer.announcement(1, Announced { entity: THEIR_READER, topic: "t", reliable: true });
-    let heartbeat = peer.heartbeat(SUBSCRIPTIONS_WRITER, 1, 1);
-    peer.say_to_discovery(&[announcement, heartbeat]);
-    eventually("the match", SOON, || {
-        let acknack = peer.acknack(THEIR_READER, our_writer, 1);
-        peer.say(&[acknack]);
-        let is_match = |event| matches!(event, Event::RemoteReaderMatched { local_writer, .. } if local_writer == source.guid());
-        std::iter::from_fn(|| events.try_recv_status()).any(is_match)
-    });
+    let heeded = Heeded::new(&reliable(10));
+    let Heeded { source, our_writer, peer, .. } = &heeded;
+    let our_writer = *our_writer;
     peer.listen();
 
-    write(&source, vec![7; MEGABYTE]);
+    write(source, vec![7; MEGABYTE]);
     let mut received = BTreeSet::new();
     let mut sizes = BTreeSet::new();
     let (mut total, mut requests, mut confirmed) = (u32::MAX, 0u32, false);

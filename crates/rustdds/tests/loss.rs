@@ -54,7 +54,10 @@ fn all_arrive(history: policy::History, disturbance: Disturbance) {
         eventually("there is room", SOON, || {
             writer.write(Bytes::from(number.to_le_bytes().to_vec()), Some(Timestamp::now())).is_ok()
         });
-        heard.extend(numbers(&take(&reader)));
+        // Now at once, now late: some are handed over one by one, others wait together.
+        if number % 100 < 50 || number % 40 == 0 {
+            heard.extend(numbers(&take(&reader)));
+        }
     }
     let mut times = Vec::new();
     for number in SAMPLES - 100..SAMPLES {

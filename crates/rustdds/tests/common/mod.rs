@@ -119,17 +119,14 @@ pub fn write(writer: &Writer, payload: impl Into<Bytes>) {
     writer.write(payload.into(), Some(Timestamp::now())).expect("sample is accepted");
 }
 
-/// Everything that has arrived at `reader` and is what it should be.
+/// Everything that has arrived at `reader` and is what it should be; taken raw, as our nodes do.
 pub fn take(reader: &Reader) -> Vec<Bytes> {
     reader.drain_read_notifications();
-    let mut taken = Vec::new();
-    loop {
-        match reader.try_take_one() {
-            Ok(Some(sample)) => taken.push(sample.into_value()),
-            Ok(None) => return taken,
-            Err(_) => {} // not in CDR: somebody else's
-        }
-    }
+    std::iter::from_fn(|| reader.try_take_raw())
+        // What is not in CDR is somebody else's.
+        .filter(|raw| raw.payload.representation_identifier == RepresentationIdentifier::CDR_LE)
+        .map(|raw| raw.payload.value)
+        .collect()
 }
 
 /// Writes until a new sample comes through: shows that both ends are matched and alive.

@@ -216,8 +216,8 @@ impl SharedWork {
 ///
 /// The application calls [`before_wait`](Self::before_wait) and
 /// [`after_wait`](Self::after_wait) around each wait, and [`send`](Self::send) after
-/// each write. While it is busy with anything else for longer than a quarter of a second,
-/// the participant's own thread does the work.
+/// each write, unless it writes with `try_write_driven`. While it is busy with anything
+/// else for longer than a quarter of a second, the participant's own thread does the work.
 pub struct Driver {
   work: SharedWork,
   waker: LoopWaker,
@@ -250,8 +250,13 @@ impl Driver {
     self.waker.application().expect("it was set in new()")
   }
 
-  // None if the participant has ended.
-  fn turn(&self, tokens: impl Iterator<Item = Token>, ready: &mut Vec<EntityId>) -> Option<Duration> {
+  // When there is more to do, if it is asked for. None if the participant has ended.
+  fn turn(
+    &self,
+    tokens: impl Iterator<Item = Token>,
+    ready: &mut Vec<EntityId>,
+    is_about_to_wait: bool,
+  ) -> Option<Duration> {
     let mut work = self.work.lock();
     let Work(event_loop) = work.as_mut()?;
     event_loop.turned_by(true);
@@ -265,19 +270,18 @@ impl Driver {
       return None;
     }
     event_loop.ready_readers.borrow_mut().take(ready);
-    Some(event_loop.next_timeout())
+    is_about_to_wait.then(|| event_loop.next_timeout())
   }
 
   /// The application is about to wait for its poll. Does what can be done now, adds the
-  /// readers that have something to `ready`, and tells when there is more to do.
-  pub fn before_wait(&self, ready: &mut Vec<EntityId>) -> Option<Instant> {
+  /// readers that have something to `ready`, and tells after which time there is more to do.
+  pub fn before_wait(&self, ready: &mut Vec<EntityId>) -> Option<Duration> {
     let application = self.application();
     application.waiting.store(true, Ordering::SeqCst);
     if !application.driving.swap(true, Ordering::SeqCst) {
       self.waker.wake_own();
     }
-    let timeout = self.turn(std::iter::empty(), ready)?;
-    Instant::now().checked_add(timeout)
+    self.turn(std::iter::empty(), ready, true)
   }
 
   /// The poll has come back with these tokens, perhaps among others. Does what they ask
@@ -286,18 +290,20 @@ impl Driver {
     let application = self.application();
     application.turns.fetch_add(1, Ordering::Relaxed);
     application.waiting.store(false, Ordering::SeqCst);
-    self.turn(tokens, ready);
+    self.turn(tokens, ready, false);
   }
 
-  /// Sends what was written just now, without delay.
-  pub fn send(&self, writer: EntityId) {
-    // Whoever has the lock finds it in the queue.
-    if let Ok(mut work) = self.work.0.try_lock() {
-      if let Some(Work(event_loop)) = work.as_mut() {
+  /// Sends what was written just now, without delay. False if that is left to whoever
+  /// turns next.
+  pub fn send(&self, writer: EntityId) -> bool {
+    let is_sent = self.work.0.try_lock().is_ok_and(|mut work| {
+      work.as_mut().is_some_and(|Work(event_loop)| {
         event_loop.turned_by(true);
-        event_loop.send_pending(writer);
-      }
-    }
+        event_loop.send_pending(writer)
+      })
+    });
+    // The stand-in has to look when there is more to do.
+    is_sent && self.application().drives()
   }
 
   /// The application is about to block on something that needs the participant's work.

@@ -7,7 +7,10 @@ use crate::structure::sequence_number::SequenceNumber;
 /// The first HEARTBEAT after a sample comes no sooner, however fast answers come.
 const SOONEST: Duration = Duration::from_millis(3);
 /// Until answers have been timed.
-const EXPECTED_ANSWER: Duration = Duration::from_millis(5);
+const EXPECTED_ANSWER: Duration = Duration::from_millis(2);
+/// A HEARTBEAT, the answer to it, or what that asked for may get lost, too. Whoever has not
+/// answered so many is perhaps not there, and is asked ever more slowly.
+const QUICK_RETRIES: u32 = 2;
 
 /// What was sent may have got lost, with the HEARTBEAT that came with it. So another one
 /// follows when all answers should have come, and further ones, ever more slowly, to
@@ -25,6 +28,7 @@ pub(crate) struct Heartbeats {
   last_asked: Option<Instant>,
   last_write: Option<Instant>,
   retry: Duration,
+  retries: u32,
   next: Instant,
   /// The timer that fires first. Those that fire earlier were overtaken.
   armed: Option<Instant>,
@@ -40,6 +44,7 @@ impl Heartbeats {
       last_asked: None,
       last_write: None,
       retry: fast,
+      retries: 0,
       next: now + slow,
       armed: None,
     }
@@ -63,6 +68,7 @@ impl Heartbeats {
     }
     self.last_write = Some(now);
     self.retry = patience;
+    self.retries = 0;
     self.next = now + patience;
     ask
   }
@@ -95,7 +101,10 @@ impl Heartbeats {
       + if somebody_is_behind {
         // Whose answer comes now cannot be told.
         self.asked = None;
-        self.retry = (2 * self.retry).min(self.fast);
+        self.retries = self.retries.saturating_add(1);
+        if self.retries > QUICK_RETRIES {
+          self.retry = (2 * self.retry).min(self.fast);
+        }
         self.retry
       } else {
         self.slow

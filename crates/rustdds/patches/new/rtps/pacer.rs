@@ -13,7 +13,9 @@ pub(crate) const SMALL: usize = 8 * 1024;
 
 const INTERVAL: Duration = Duration::from_millis(1);
 const SMALLEST_PORTION: usize = 32 * 1024;
-const LARGEST_PORTION: usize = 128 * 1024;
+const FIRST_PORTION: usize = 128 * 1024;
+/// More than a socket holds: a peer that runs meanwhile takes it.
+const LARGEST_PORTION: usize = 1024 * 1024;
 /// What the portion grows by with each one that is sent.
 const GROWTH: usize = 512;
 /// Requests within this time are about the same loss.
@@ -31,8 +33,8 @@ impl Default for Pacer {
   fn default() -> Self {
     let now = Instant::now();
     Self {
-      portion: LARGEST_PORTION,
-      left: LARGEST_PORTION,
+      portion: FIRST_PORTION,
+      left: FIRST_PORTION,
       refilled: now,
       shrunk: now,
     }

@@ -1,22 +1,30 @@
-//! The submessages that most datagrams are made of, read without ceremony.
+//! The submessages that most datagrams are made of, read and written without ceremony.
 
 use bytes::Bytes;
 use enumflags2::BitFlags;
 
 use crate::{
-  messages::submessages::{
-    heartbeat::Heartbeat, info_destination::InfoDestination, info_timestamp::InfoTimestamp,
-    submessage::WriterSubmessage, submessage_header::SubmessageHeader,
-    submessage_kind::SubmessageKind,
-    submessages::{Data, InterpreterSubmessage},
+  dds::ddsdata::DDSData,
+  messages::{
+    protocol_version::ProtocolVersion,
+    submessages::{
+      heartbeat::Heartbeat, info_destination::InfoDestination, info_timestamp::InfoTimestamp,
+      submessage::WriterSubmessage, submessage_header::SubmessageHeader,
+      submessage_kind::SubmessageKind,
+      submessages::{Data, InterpreterSubmessage},
+    },
+    vendor_id::VendorId,
   },
   rtps::submessage::{Submessage, SubmessageBody},
   structure::{
-    guid::{EntityId, GuidPrefix},
+    cache_change::CacheChange,
+    guid::{EntityId, GuidPrefix, GUID},
     sequence_number::SequenceNumber,
   },
   Timestamp,
 };
+#[cfg(debug_assertions)]
+use crate::rtps::MessageBuilder;
 
 const LITTLE_ENDIAN: u8 = 1;
 const FINAL: u8 = 2;
@@ -96,4 +104,88 @@ pub(crate) fn read(buffer: &mut Bytes) -> Option<Submessage> {
   #[cfg(debug_assertions)]
   assert_eq!(the_long_way.ok().flatten().as_ref(), Some(&submessage));
   Some(submessage)
+}
+
+/// Whether a sample needs no inline QoS, and ends where a submessage may.
+pub(crate) fn is_plain(change: &CacheChange) -> bool {
+  let DDSData::Data { serialized_payload } = &change.data_value else {
+    return false;
+  };
+  let length = serialized_payload.len_serialized();
+  change.write_options.related_sample_identity().is_none()
+    && length.is_multiple_of(4)
+    && length <= usize::from(u16::MAX) - 20
+}
+
+/// The datagram with this sample, which [is plain](is_plain), for all readers of its
+/// writer, and with the HEARTBEAT that tells the first number there is, its own count and
+/// whether it is final.
+pub(crate) fn datagram(
+  change: &CacheChange,
+  heartbeat: Option<(SequenceNumber, i32, bool)>,
+) -> Vec<u8> {
+  let DDSData::Data { serialized_payload } = &change.data_value else {
+    return Vec::new();
+  };
+  let GUID { prefix, entity_id } = change.writer_guid;
+  let length = serialized_payload.len_serialized();
+  let mut datagram = Vec::with_capacity(20 + 12 + 24 + length + 32);
+  let number = |datagram: &mut Vec<u8>, number: SequenceNumber| {
+    let number = i64::from(number);
+    datagram.extend_from_slice(&((number >> 32) as i32).to_le_bytes());
+    datagram.extend_from_slice(&(number as u32).to_le_bytes());
+  };
+  let from_writer_to_all = |datagram: &mut Vec<u8>| {
+    datagram.extend_from_slice(&[0; 4]);
+    datagram.extend_from_slice(&entity_id.entity_key);
+    datagram.push(entity_id.entity_kind.into());
+  };
+
+  let version = ProtocolVersion::THIS_IMPLEMENTATION;
+  let [vendor_0, vendor_1] = VendorId::THIS_IMPLEMENTATION.as_bytes();
+  datagram.extend_from_slice(&[b'R', b'T', b'P', b'S', version.major, version.minor, vendor_0, vendor_1]);
+  datagram.extend_from_slice(&prefix.bytes);
+  if let Some(timestamp) = change.write_options.source_timestamp() {
+    let ticks = timestamp.to_ticks();
+    datagram.extend_from_slice(&[0x09, LITTLE_ENDIAN, 8, 0]);
+    datagram.extend_from_slice(&((ticks >> 32) as u32).to_le_bytes());
+    datagram.extend_from_slice(&(ticks as u32).to_le_bytes());
+  }
+  let [low, high] = (20 + length as u16).to_le_bytes();
+  datagram.extend_from_slice(&[0x15, LITTLE_ENDIAN | WITH_DATA, low, high, 0, 0, 16, 0]);
+  from_writer_to_all(&mut datagram);
+  number(&mut datagram, change.sequence_number);
+  datagram.extend_from_slice(&serialized_payload.representation_identifier.bytes);
+  datagram.extend_from_slice(&serialized_payload.representation_options);
+  datagram.extend_from_slice(&serialized_payload.value);
+  if let Some((first, count, is_final)) = heartbeat {
+    let flags = if is_final { LITTLE_ENDIAN | FINAL } else { LITTLE_ENDIAN };
+    datagram.extend_from_slice(&[0x07, flags, 28, 0]);
+    from_writer_to_all(&mut datagram);
+    number(&mut datagram, first);
+    number(&mut datagram, change.sequence_number);
+    datagram.extend_from_slice(&count.to_le_bytes());
+  }
+  // In tests whatever is written here is written twice.
+  #[cfg(debug_assertions)]
+  assert_eq!(datagram, the_long_way(change, heartbeat));
+  datagram
+}
+
+#[cfg(debug_assertions)]
+fn the_long_way(change: &CacheChange, heartbeat: Option<(SequenceNumber, i32, bool)>) -> Vec<u8> {
+  let endianness = speedy::Endianness::LittleEndian;
+  let mut builder = MessageBuilder::new();
+  if let Some(timestamp) = change.write_options.source_timestamp() {
+    builder = builder.ts_msg(endianness, Some(timestamp));
+  }
+  builder = builder.data_msg(change, EntityId::UNKNOWN, change.writer_guid, endianness, None);
+  if let Some((first, count, is_final)) = heartbeat {
+    let (writer, last) = (change.writer_guid.entity_id, change.sequence_number);
+    builder = builder.heartbeat_msg(
+      writer, first, last, count, endianness, EntityId::UNKNOWN, is_final, false,
+    );
+  }
+  let message = builder.add_header_and_build(change.writer_guid.prefix);
+  message.write_to_vec_fast(endianness).unwrap_or_default()
 }
