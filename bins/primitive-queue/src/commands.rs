@@ -24,11 +24,13 @@ use rosless_motion::{
 use rosless_wire::{
     control_msgs::{
         action::{ExecuteMotionPrimitiveSequence, ExecuteMotionPrimitiveSequenceGoal},
-        msg::MotionPrimitiveSequence,
+        msg::{MotionPrimitiveSequence, SpeedScalingFactor},
     },
     industrial_robot_motion_interfaces::msg::MotionPrimitive,
     lifecycle_msgs::srv::{GetState, GetStateRequest},
+    rosless_msgs::srv::{PlanMotion, PlanMotionRequest},
     std_msgs::msg::{self, Float64MultiArray},
+    std_srvs::srv::{Trigger, TriggerRequest},
 };
 use serde_json::{Value, json};
 
@@ -197,12 +199,14 @@ impl Client {
         let status = self.status()?;
         let (controller, name) = (&self.controller, status.state.name());
         output::answer(&status, || {
-            let QueueStatus { depth, size, ready, active, .. } = &status;
+            let QueueStatus { depth, size, ready, active, paused, speed, .. } = &status;
             let yes = |yes: &bool| if *yes { "yes" } else { "no" };
             format!(
-                "controller  {controller} ({})\nrobot       {name}\nready       {}\nqueue       {depth} of {size}",
+                "controller  {controller} ({})\nrobot       {name}{}\nready       {}\nqueue       {depth} of {size}\nspeed       {:.0} %",
                 if *active { "active" } else { "inactive" },
-                yes(ready)
+                if *paused { ", paused" } else { "" },
+                yes(ready),
+                100.0 * speed
             )
         });
         Ok(())
@@ -264,6 +268,68 @@ impl Client {
         Ok(())
     }
 
+    /// `plan`: how long it would take and what speaks against it.
+    pub fn plan(&self, program: &Program) -> Result<()> {
+        let name = format!("{}/plan", self.controller);
+        let request =
+            PlanMotionRequest { motions: program.moves().iter().map(to_control).collect(), start: vec![] };
+        let answer = self.session.call::<PlanMotion>(&name, &request, self.timeout)?;
+        let json = json!({
+            "feasible": answer.feasible,
+            "reason": answer.reason,
+            "impossible": answer.impossible,
+            "notes": answer.notes,
+            "seconds": answer.duration,
+            "metres": answer.length,
+            "fastest": answer.top_speed,
+        });
+        output::answer(&json, || {
+            let mut lines: Vec<String> = answer.notes.clone();
+            if answer.feasible {
+                let times = answer.starts.iter().zip(&answer.ends).enumerate();
+                lines.extend(
+                    times.map(|(i, (start, end))| format!("primitive {i}: {start:.3} s to {end:.3} s")),
+                );
+                lines.push(format!(
+                    "{:.3} m in {:.3} s, at most {:.3} m/s",
+                    answer.length, answer.duration, answer.top_speed
+                ));
+            }
+            lines.join("\n")
+        });
+        if answer.feasible {
+            return Ok(());
+        }
+        Err(Failure::new(match answer.impossible {
+            -1 => answer.reason,
+            index => format!("primitive {index}: {}", answer.reason),
+        }))
+    }
+
+    /// `pause`, `resume`.
+    pub fn hold(&self, verb: &str) -> Result<()> {
+        let name = format!("{}/{verb}", self.controller);
+        let answer = self.session.call::<Trigger>(&name, &TriggerRequest::default(), self.timeout)?;
+        if !answer.success {
+            return Err(Failure::new(answer.message));
+        }
+        output::answer(&json!({"success": true, "message": answer.message}), || answer.message.clone());
+        Ok(())
+    }
+
+    /// `speed`: sets the share of the speed and waits until the controller says so.
+    pub fn speed(&self, share: f64) -> Result<()> {
+        let topic = format!("{}/speed_scaling_factor", self.controller);
+        let publisher = self.session.node.publisher::<SpeedScalingFactor>(&topic, Qos::default())?;
+        self.wait(|_, _| (publisher.matched() > 0).then_some(()))?;
+        publisher.publish(&SpeedScalingFactor { factor: share });
+        self.wait(|_, inbox| {
+            inbox.status.as_ref().filter(|(_, status)| (status.speed - share).abs() < 1e-9).map(drop)
+        })?;
+        output::answer(&json!({"speed": share}), || format!("speed {:.0} %", 100.0 * share));
+        Ok(())
+    }
+
     /// Sends one helper command, waits for the answer and then for the state it leads to.
     fn helper(&self, kind: i16, reached: impl Fn(&QueueStatus) -> bool) -> Result<()> {
         let publisher = self.reference()?;
@@ -301,13 +367,6 @@ impl Client {
     /// `send`: streams a program, as fast as the queue takes it, and returns when the robot has done all of it.
     pub fn send(&self, program: &Program) -> Result<()> {
         let size = self.status()?.size;
-        if program.longest() > size {
-            return Err(Failure::new(format!(
-                "a sequence of the file needs {} places, but the queue has {size}; send it with --action, or raise \
-                 queue_size",
-                program.longest()
-            )));
-        }
         let publisher = self.reference()?;
         let own = publisher.gid().to_string();
         let mut sending = Sending::new(program.messages(), size);

@@ -5,12 +5,18 @@
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
-use primitive_queue::{NODE_NAME, commands::Client, daemon, plot, settings::Settings};
+use primitive_queue::{
+    NODE_NAME,
+    commands::Client,
+    daemon, plot,
+    settings::{DRIVERS, Settings},
+};
 use rosless_cli::{Failure, Result, args::seconds, output};
 use rosless_graph::config;
+use rosless_kinematics::builtin;
 use rosless_motion::Program;
 
-/// Executes motion primitives (PTP, LIN, CIRC) with a simulated six-axis robot, and talks to such a controller.
+/// Executes motion primitives (PTP, LIN, CIRC, POLYLINE) with a six-axis robot, and talks to such a controller.
 #[derive(Debug, Parser)]
 #[command(
     name = "primitive-queue",
@@ -36,13 +42,35 @@ struct Target {
     timeout: Duration,
 }
 
+#[derive(Debug, Args)]
+struct RobotArguments {
+    /// A robot that is built in
+    #[arg(long, default_value = "ur5e", value_parser = builtin::NAMES, value_name = "NAME")]
+    robot: String,
+    /// A robot from a URDF: the six turning joints of its arm
+    #[arg(long, value_name = "FILE")]
+    urdf: Option<PathBuf>,
+}
+
+impl RobotArguments {
+    fn settings(self) -> Settings {
+        let urdf = self.urdf.map(|path| path.display().to_string()).unwrap_or_default();
+        Settings { robot: self.robot, urdf, ..Settings::default() }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Be the controller: a lifecycle node with ~/reference, ~/state, two actions and /joint_states
+    /// Be the controller: a lifecycle node with ~/reference, ~/state, actions, joint_states and /tf
     Run {
         /// Stay unconfigured until somebody asks for the lifecycle transitions
         #[arg(long)]
         no_autostart: bool,
+        #[command(flatten)]
+        robot: RobotArguments,
+        /// The robot driver
+        #[arg(long, default_value = DRIVERS[0], value_parser = DRIVERS, value_name = "NAME")]
+        hardware: String,
     },
     /// Send a file of moves and wait until the robot has done them
     Send {
@@ -92,7 +120,38 @@ enum Command {
         /// Joint angles to start from: six numbers with commas
         #[arg(long, value_delimiter = ',', num_args = 6, allow_hyphen_values = true, value_name = "RAD")]
         from: Option<Vec<f64>>,
+        #[command(flatten)]
+        robot: RobotArguments,
     },
+    /// Ask a controller how long a file of moves would take and what speaks against it; nothing moves
+    Plan {
+        #[arg(value_name = "FILE.yaml")]
+        file: PathBuf,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Hold the robot on its path
+    Pause {
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Go on after a pause
+    Resume {
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Set the share of the speed with which the robot moves
+    Speed {
+        /// 0 to 100
+        #[arg(value_name = "PERCENT", value_parser = percent)]
+        percent: f64,
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+fn percent(text: &str) -> std::result::Result<f64, String> {
+    text.parse().ok().filter(|value| (0.0..=100.0).contains(value)).ok_or_else(|| "give 0 to 100".to_owned())
 }
 
 fn main() -> ExitCode {
@@ -105,7 +164,10 @@ fn run(arguments: Arguments, settings: config::Settings) -> Result<()> {
         Command::Run { .. } if output::is_json() => {
             return Err(Failure::usage("run has nothing to print as JSON; see ~/events, or 'watch --json'"));
         }
-        Command::Run { no_autostart } => return daemon::run(settings, !no_autostart),
+        Command::Run { no_autostart, robot, hardware } => {
+            let defaults = Settings { hardware, ..robot.settings() };
+            return daemon::run(settings, defaults, !no_autostart);
+        }
         Command::Send { file, action, target } => {
             let program = read(&file)?;
             let client = connect(&target)?;
@@ -116,9 +178,13 @@ fn run(arguments: Arguments, settings: config::Settings) -> Result<()> {
         Command::State { target } => connect(&target)?.state()?,
         Command::Inspect { target } => connect(&target)?.inspect()?,
         Command::Watch { duration, target } => connect(&target)?.watch(duration)?,
-        Command::Plot { file, output: path, from } => {
+        Command::Plan { file, target } => connect(&target)?.plan(&read(&file)?)?,
+        Command::Pause { target } => connect(&target)?.hold("pause")?,
+        Command::Resume { target } => connect(&target)?.hold("resume")?,
+        Command::Speed { percent, target } => connect(&target)?.speed(percent / 100.0)?,
+        Command::Plot { file, output: path, from, robot } => {
             let program = read(&file)?;
-            let mut robot = Settings::default();
+            let mut robot = robot.settings();
             robot.initial_joints = from.unwrap_or(robot.initial_joints);
             let plot = plot::Plot::simulate(&program, &robot).map_err(Failure::usage)?;
             let svg = plot.svg(&file.display().to_string());

@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, fmt::Write, time::Duration};
 
 use rosless_motion::{
-    Event, ExecutionState, Output, Program, QueueController, RawPrimitive, SimulatedRobot, sending::kind_name,
+    Event, ExecutionState, Output, Program, Progress, QueueController, RawPrimitive, SimulatedRobot,
+    sending::kind_name,
 };
 use rosless_svg::{Svg, step, ticks};
 use serde_json::{Value, json};
@@ -22,7 +23,9 @@ const KEPT: usize = 16_384;
 /// The robot at one time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
+    /// Seconds from the start.
     pub time: f64,
+    /// Place of the hand, m.
     pub hand: [f64; 3],
     /// m/s.
     pub hand_speed: f64,
@@ -33,8 +36,11 @@ pub struct Sample {
 /// One move and when it happened.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Span {
+    /// Its name.
     pub kind: &'static str,
+    /// Seconds from the start.
     pub start: f64,
+    /// Seconds from the start.
     pub end: f64,
     /// It began before the one before it was at its target.
     pub blended: bool,
@@ -50,6 +56,7 @@ struct Ids {
 /// A simulated program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
+    /// In order of time.
     pub samples: Vec<Sample>,
     /// One of so many cycles has a sample.
     every: usize,
@@ -57,6 +64,7 @@ pub struct Plot {
     length: f64,
     /// The hand's greatest speed, m/s.
     fastest: f64,
+    /// In order of time.
     pub moves: Vec<Span>,
     /// Why the robot did not do all of it.
     pub problem: Option<String>,
@@ -70,13 +78,13 @@ impl Plot {
     pub fn simulate(program: &Program, settings: &Settings) -> Result<Self, String> {
         let messages = program.messages();
         let settings = Settings { queue_size: messages.len() as i64, ..settings.clone() };
-        let mut controller = settings.controller()?;
+        let mut controller = settings.controller(settings.simulated()?)?;
         let mut now = Duration::ZERO;
-        controller.activate(now);
+        controller.activate(now).map_err(|fault| fault.to_string())?;
         controller.update(now);
         let hand_at = |controller: &QueueController<SimulatedRobot>, now| {
-            let joints = controller.hardware().joints(now);
-            let hand = controller.hardware().robot().forward(&joints.position).translation.vector;
+            let joints = controller.hardware().state_at(now);
+            let hand = controller.hardware().planner().robot.chain.place(&joints.position);
             ([hand.x, hand.y, hand.z], joints.velocity.amax())
         };
         let mut plot = Self {
@@ -89,10 +97,14 @@ impl Plot {
         };
         let mut ids = Ids::default();
         for (index, message) in messages.iter().enumerate() {
-            controller.reference(message, now);
+            controller.reference(message, 0, now);
             while let Some(output) = controller.poll_output() {
                 match output {
-                    Output::Event(Event::Accepted { id, .. }) => drop(ids.messages.insert(id, index)),
+                    Output::Event(Event::Accepted { id, .. }) => {
+                        // A message that means several moves is answered with the number of the last.
+                        let next = ids.messages.last_key_value().map_or(0, |(last, _)| last + 1);
+                        ids.messages.extend((next..=id).map(|id| (id, index)));
+                    }
                     Output::Event(Event::Refused { reason }) => {
                         let number = index + 1;
                         plot.problem.get_or_insert_with(|| format!("message {number} is refused: {reason}"));
@@ -151,14 +163,14 @@ impl Plot {
             self.moves.push(Span { kind, start: time, end: time, blended });
         };
         match event {
-            Event::Started { id } => begin(*id, false),
-            Event::Blended { next, .. } => begin(*next, true),
-            Event::Finished { id } => {
+            Event::Progress(Progress::Started { id }) => begin(*id, false),
+            Event::Progress(Progress::Blended { next, .. }) => begin(*next, true),
+            Event::Progress(Progress::Finished { id }) => {
                 if let Some(index) = ids.moves.get(id) {
                     self.moves[*index].end = time;
                 }
             }
-            Event::Failed { id, reason } => {
+            Event::Progress(Progress::Failed { id, reason }) => {
                 let number = ids.messages.get(id).map_or(0, |index| index + 1);
                 self.problem.get_or_insert_with(|| format!("message {number} cannot be executed: {reason}"));
             }
@@ -189,6 +201,7 @@ impl Plot {
         text
     }
 
+    /// The same for programs.
     pub fn summary_json(&self) -> Value {
         let span = |span: &Span| json!({"kind": span.kind, "start": span.start, "end": span.end, "blended": span.blended});
         json!({
@@ -216,7 +229,7 @@ impl Plot {
             .filter(|(i, _)| i % every == 0 || *i == last)
             .map(|(_, s)| s)
             .collect();
-        let views = [("from the front", "x", "y", [0, 1]), ("from above", "x", "z", [0, 2])];
+        let views = [("from the front", "x", "z", [0, 2]), ("from above", "x", "y", [0, 1])];
         for (i, (name, across, up, axes)) in views.into_iter().enumerate() {
             self.draw_path(&mut svg, &shown, (name, across, up), axes, 40.0 + 450.0 * i as f64);
         }

@@ -9,10 +9,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rosless_arm::{Joints, Limits, Robot};
+use rosless_kinematics::{Joints, builtin};
 use rosless_motion::{
-    Checked, Command, Config, Frames, MotionLimits, Primitive, QueueController, RawPose, RawPrimitive,
-    Segment, SimulatedRobot, check, primitive::code, segment::Blended,
+    Checked, Command, Config, Frames, MotionLimits, Planner, Primitive, QueueController, RawPose,
+    RawPrimitive, SimulatedRobot, check, primitive::code,
 };
 
 use rosless_tests::bench::{Figure, effort};
@@ -20,18 +20,19 @@ use rosless_tests::bench::{Figure, effort};
 /// 500 Hz.
 const CYCLE: Duration = Duration::from_millis(2);
 
-fn home() -> Joints {
-    Joints::new(-0.6, 0.0, 1.4, 0.0, 0.6, 0.0)
+/// The arm that the figures before jerk limits were measured with.
+fn planner() -> Planner {
+    Planner::new(builtin::robot("sim_arm").expect("built in"), MotionLimits::default())
 }
 
-fn robot() -> Robot {
-    Robot { limits: Limits::uniform(4.0, 3.0, 15.0), ..Robot::default() }
+fn home() -> Joints {
+    planner().robot.home
 }
 
 fn controller(config: Config) -> QueueController<SimulatedRobot> {
-    let robot = SimulatedRobot::new(robot(), MotionLimits::default(), home());
+    let robot = SimulatedRobot::new(planner(), home());
     let mut controller = QueueController::new(config, robot).expect("the queue has room");
-    controller.activate(Duration::ZERO);
+    controller.activate(Duration::ZERO).expect("a simulated robot is always ready");
     controller.update(Duration::ZERO);
     controller
 }
@@ -52,7 +53,7 @@ fn ptp(by: f64) -> RawPrimitive {
 }
 
 fn hand(by: [f64; 3]) -> RawPose {
-    let pose = Robot::default().forward(&home());
+    let pose = planner().robot.forward(&home());
     let (t, q) = (pose.translation.vector, pose.rotation.coords);
     RawPose {
         frame_id: "base".into(),
@@ -116,20 +117,14 @@ fn rate(mut act: impl FnMut()) -> f64 {
 }
 
 fn checking_and_planning() {
-    let robot = robot();
+    let (planner, home) = (planner(), home());
     println!("| primitive | checked per second | planned per second |\n|---|---:|---:|");
     for (name, raw) in kinds() {
         let frames = Frames::default();
         let checks = rate(|| drop(black_box(check(black_box(&raw), &frames))));
         let primitive = checked(&raw);
         let plans = rate(|| {
-            let plan = Segment::plan(
-                &robot,
-                &MotionLimits::default(),
-                &home(),
-                black_box(&primitive),
-                Blended::default(),
-            );
+            let plan = planner.plan(&home, &[(0, *black_box(&primitive))], 1.0);
             drop(black_box(plan.expect("it can be planned")));
         });
         println!("| {name} | {checks:.0} | {plans:.0} |");
@@ -179,14 +174,14 @@ fn control_cycle() {
         now += CYCLE;
         while controller.queue_depth() < 8 {
             sent += 1;
-            controller.reference(&ptp(if sent % 2 == 0 { 0.2 } else { -0.2 }), now);
+            controller.reference(&ptp(if sent % 2 == 0 { 0.2 } else { -0.2 }), 1, now);
             while controller.poll_output().is_some() {}
         }
         let commands = controller.commands();
         let begin = Instant::now();
         let counted = allocation_counter::measure(|| {
             controller.update(now);
-            black_box(controller.hardware().joints(now));
+            black_box(controller.hardware().state_at(now));
         });
         costs.push(begin.elapsed().as_secs_f64() * 1e6);
         let mut told = false;

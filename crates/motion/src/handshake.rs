@@ -3,10 +3,8 @@
 //! A command exists when `motion_type` is not NaN. The driver copies it, sets all values back to NaN and reports itself
 //! ready again when it can take another one. The layout is that of ros2_control's motion primitive drivers.
 
-use std::time::Duration;
-
 use nalgebra::{Isometry3, Quaternion, Translation3, UnitQuaternion};
-use rosless_arm::Joints;
+use rosless_kinematics::Joints;
 
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +65,7 @@ impl CommandInterfaces {
         !self.0[0].is_nan()
     }
 
+    /// No command.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
@@ -94,8 +93,16 @@ impl CommandInterfaces {
                         values[JOINTS_AT..GOAL_AT].copy_from_slice(target.as_slice());
                         code::LINEAR_JOINT
                     }
+                    Motion::JointPose { goal } => {
+                        values[GOAL_AT..VIA_AT].copy_from_slice(&pose_values(goal));
+                        code::LINEAR_JOINT
+                    }
                     Motion::Linear { goal } => {
                         values[GOAL_AT..VIA_AT].copy_from_slice(&pose_values(goal));
+                        code::LINEAR_CARTESIAN
+                    }
+                    Motion::LinearJoints { target } => {
+                        values[JOINTS_AT..GOAL_AT].copy_from_slice(target.as_slice());
                         code::LINEAR_CARTESIAN
                     }
                     Motion::Circular { goal, via } => {
@@ -143,8 +150,17 @@ fn command_of(values: &[f64; 25]) -> Result<Command, &'static str> {
         code::RESET_STOP => return Ok(Command::ResetStop),
         code::MOTION_SEQUENCE_START => return Ok(Command::SequenceStart),
         code::MOTION_SEQUENCE_END => return Ok(Command::SequenceEnd),
+        // Joints and pose exclude each other; a pose alone leaves the kinematics to the robot.
+        code::LINEAR_JOINT | code::LINEAR_JOINT_FIRST_GENERATION
+            if values[JOINTS_AT].is_nan() && !values[GOAL_AT].is_nan() =>
+        {
+            Motion::JointPose { goal: pose(GOAL_AT)? }
+        }
         code::LINEAR_JOINT | code::LINEAR_JOINT_FIRST_GENERATION => {
             Motion::Joint { target: Joints::from_column_slice(present(JOINTS_AT..GOAL_AT)?) }
+        }
+        code::LINEAR_CARTESIAN if values[GOAL_AT].is_nan() && !values[JOINTS_AT].is_nan() => {
+            Motion::LinearJoints { target: Joints::from_column_slice(present(JOINTS_AT..GOAL_AT)?) }
         }
         code::LINEAR_CARTESIAN => Motion::Linear { goal: pose(GOAL_AT)? },
         code::CIRCULAR_CARTESIAN => Motion::Circular { goal: pose(GOAL_AT)?, via: pose(VIA_AT)? },
@@ -164,11 +180,17 @@ fn command_of(values: &[f64; 25]) -> Result<Command, &'static str> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum ExecutionState {
+    /// It stands and has done nothing since it became ready.
     Idle,
+    /// It moves, or is about to.
     Executing,
+    /// It stands where it was told to go.
     Success,
+    /// It could not do what it was told, and does nothing until it is stopped and reset.
     Error,
+    /// It brakes.
     Stopping,
+    /// It stands because it was stopped.
     Stopped,
 }
 
@@ -183,6 +205,7 @@ pub enum StateCodes {
 }
 
 impl ExecutionState {
+    /// Its number on `~/state`.
     pub fn code(self, codes: StateCodes) -> i8 {
         match (self, codes) {
             (Self::Idle, _) => 0,
@@ -194,6 +217,7 @@ impl ExecutionState {
         }
     }
 
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Idle => "IDLE",
@@ -209,33 +233,10 @@ impl ExecutionState {
 /// The 2 state values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StateInterfaces {
+    /// What the robot does.
     pub status: ExecutionState,
+    /// Whether it takes another command.
     pub ready: bool,
-}
-
-/// What a driver may tell beyond its state. Commands are numbered from 0 in the order it took them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RobotEvent {
-    Started(u64),
-    /// The motion went over from the first to the second without a stop.
-    Blended(u64, u64),
-    Finished(u64),
-    /// This command put the robot into ERROR.
-    Failed(u64, String),
-    /// Something worth knowing about a command that goes on all the same.
-    Note(u64, String),
-}
-
-/// A robot driver.
-pub trait Hardware {
-    /// Takes the command that may be set, and clears it.
-    fn write(&mut self, commands: &mut CommandInterfaces, now: Duration);
-    /// The state at `now`.
-    fn read(&mut self, now: Duration) -> StateInterfaces;
-    /// The oldest event not yet told. A driver that has none is followed by its state alone.
-    fn poll_event(&mut self) -> Option<RobotEvent> {
-        None
-    }
 }
 
 #[cfg(test)]
@@ -259,6 +260,7 @@ mod tests {
             Command::SequenceEnd,
             timed(Motion::Joint { target: Joints::new(0.1, 0.2, 0.3, 0.4, 0.5, 0.6) }, Timing::MoveTime(2.0)),
             timed(Motion::Joint { target: Joints::zeros() }, limits),
+            timed(Motion::LinearJoints { target: Joints::repeat(0.3) }, limits),
         ];
         let mut interfaces = CommandInterfaces::default();
         assert!(interfaces.take().is_none());

@@ -11,7 +11,9 @@ const MAX_PUBLISHERS: usize = 1000;
 /// What a reader asks for and a publisher offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reliability {
+    /// Nothing is lost.
     Reliable,
+    /// What the network loses is lost.
     BestEffort,
 }
 

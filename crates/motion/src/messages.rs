@@ -91,8 +91,11 @@ pub fn to_control(raw: &RawPrimitive) -> control::MotionPrimitive {
 
 /// An action that runs a sequence of primitives: both packages have one, of the same shape.
 pub trait SequenceAction: Action {
+    /// What a goal asks for.
     fn primitives(goal: &Self::Goal) -> Vec<RawPrimitive>;
+    /// The primitive at this place runs.
     fn feedback(index: u8) -> Self::Feedback;
+    /// How it ended, in the codes of the action.
     fn result(error_code: i32, error_string: String) -> Self::Result;
 }
 

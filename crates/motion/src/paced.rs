@@ -7,7 +7,7 @@ use std::{
 
 use rosless_engine::{Engine, Now};
 
-use crate::{Hardware, Output, QueueController, RawPrimitive};
+use crate::{Hardware, Output, QueueController, RawPrimitive, controller::Source};
 
 /// A [`QueueController`] and its rhythm.
 #[derive(Debug)]
@@ -39,11 +39,11 @@ impl<H> DerefMut for Paced<H> {
 }
 
 impl<H: Hardware> Engine for Paced<H> {
-    type Input<'a> = &'a RawPrimitive;
+    type Input<'a> = (&'a RawPrimitive, Source);
     type Output = Output;
 
-    fn handle(&mut self, input: &RawPrimitive, now: Now) {
-        self.controller.reference(input, now.mono);
+    fn handle(&mut self, (raw, source): (&RawPrimitive, Source), now: Now) {
+        self.controller.reference(raw, source, now.mono);
     }
 
     fn wake(&mut self, now: Now) {
@@ -62,7 +62,9 @@ impl<H: Hardware> Engine for Paced<H> {
         if self.controller.is_busy() {
             Some(self.last_cycle + self.period)
         } else {
-            self.controller.next_deadline()
+            // A robot that stands may still have something to tell.
+            let poll = self.controller.idle_poll().map(|period| self.last_cycle + period.max(self.period));
+            self.controller.next_deadline().into_iter().chain(poll).min()
         }
     }
 }

@@ -1,21 +1,31 @@
 //! A primitive as a client sent it, and the checks that make a [`Command`] of it.
 
 use nalgebra::{Isometry3, Quaternion, Translation3, UnitQuaternion, Vector3};
-use rosless_arm::Joints;
+use rosless_kinematics::Joints;
 
-/// Joints of the robots this crate knows.
-pub const JOINTS: usize = 6;
+use crate::frames::Frames;
+
+pub use rosless_kinematics::JOINTS;
 
 /// Type codes on the wire. The signed and the unsigned message agree on all of them.
 pub mod code {
+    /// PTP: straight for the joints.
     pub const LINEAR_JOINT: i16 = 0;
     /// The code of the first generation, where 0 meant "not set".
     pub const LINEAR_JOINT_FIRST_GENERATION: i16 = 10;
+    /// LIN: a straight line of the hand.
     pub const LINEAR_CARTESIAN: i16 = 50;
+    /// CIRC: an arc of the hand.
     pub const CIRCULAR_CARTESIAN: i16 = 51;
+    /// Straight lines of the hand through all poses; not known to the originals.
+    pub const POLYLINE: i16 = 52;
+    /// Stop at once and forget what waits.
     pub const STOP_MOTION: i16 = 66;
+    /// Make a stopped robot ready again.
     pub const RESET_STOP: i16 = 67;
+    /// Moves from here on are one blended motion.
     pub const MOTION_SEQUENCE_START: i16 = 100;
+    /// The blended motion is complete.
     pub const MOTION_SEQUENCE_END: i16 = 101;
 }
 
@@ -35,18 +45,26 @@ const MIN_ARC_HEIGHT: f64 = 1e-4;
 /// A pose with its frame, orientation as x, y, z, w.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RawPose {
+    /// The frame it is given in; empty for the robot's base.
     pub frame_id: String,
+    /// m.
     pub position: [f64; 3],
+    /// Quaternion.
     pub orientation: [f64; 4],
 }
 
 /// What came from the client, nothing checked.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RawPrimitive {
+    /// One of [`code`].
     pub kind: i16,
+    /// m.
     pub blend_radius: f64,
+    /// Named figures, as `velocity`.
     pub arguments: Vec<(String, f64)>,
+    /// Targets of the hand; of CIRC the goal, then via.
     pub poses: Vec<RawPose>,
+    /// Targets of the joints, rad.
     pub joint_positions: Vec<f64>,
 }
 
@@ -54,7 +72,12 @@ pub struct RawPrimitive {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Timing {
     /// rad/s and rad/s² of the leading joint for PTP, m/s and m/s² of the hand otherwise.
-    Limits { velocity: f64, acceleration: f64 },
+    Limits {
+        /// Greatest speed.
+        velocity: f64,
+        /// Greatest acceleration, of the hand in all directions together.
+        acceleration: f64,
+    },
     /// From standstill to standstill in this many seconds.
     MoveTime(f64),
 }
@@ -63,17 +86,40 @@ pub enum Timing {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Motion {
     /// Straight in joint space (PTP).
-    Joint { target: Joints },
+    Joint {
+        /// Joint angles to go to.
+        target: Joints,
+    },
+    /// Straight in joint space to the nearest joint angles for a pose.
+    JointPose {
+        /// Pose to go to, in the base frame.
+        goal: Isometry3<f64>,
+    },
     /// Straight line of the hand (LIN).
-    Linear { goal: Isometry3<f64> },
+    Linear {
+        /// Pose to go to, in the base frame.
+        goal: Isometry3<f64>,
+    },
+    /// Straight line of the hand that ends with these joint angles.
+    LinearJoints {
+        /// Joint angles to go to.
+        target: Joints,
+    },
     /// Arc of the hand through `via` (CIRC).
-    Circular { goal: Isometry3<f64>, via: Isometry3<f64> },
+    Circular {
+        /// Pose to go to, in the base frame.
+        goal: Isometry3<f64>,
+        /// A place on the arc.
+        via: Isometry3<f64>,
+    },
 }
 
 /// A checked move.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Primitive {
+    /// Where and how.
     pub motion: Motion,
+    /// How fast.
     pub timing: Timing,
     /// Metres of the hand around the target within which the next move may begin.
     pub blend_radius: f64,
@@ -82,41 +128,45 @@ pub struct Primitive {
 /// A checked message.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Command {
+    /// Go somewhere.
     Move(Primitive),
+    /// What follows is one motion.
     SequenceStart,
+    /// That motion is complete.
     SequenceEnd,
+    /// Stop at once.
     Stop,
+    /// Lift a stop.
     ResetStop,
 }
 
-/// A command and what the client should know about it.
+/// A message that makes sense, and what the client should know about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked {
+    /// What it asks for.
     pub command: Command,
+    /// The moves before `command` of a message that means several.
+    pub before: Vec<Primitive>,
+    /// Oddities that do no harm.
     pub warnings: Vec<String>,
 }
 
-/// Frames in which poses may be given: all name the robot's base. The empty frame always does.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Frames(pub Vec<String>);
-
-impl Default for Frames {
-    fn default() -> Self {
-        Self(["base", "base_link", "world"].map(String::from).to_vec())
-    }
-}
-
-/// Why a message does not move the robot.
+/// Why a message does not move the robot. The text of each says what it means.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the text of each says what it means")]
 pub enum Refusal {
     #[error(
-        "unknown motion type {0}: use 0 or 10 (PTP), 50 (LIN), 51 (CIRC), 66 (STOP), 67 (RESET_STOP), 100 and 101 (sequence start and end)"
+        "unknown motion type {0}: use 0 or 10 (PTP), 50 (LIN), 51 (CIRC), 52 (POLYLINE), 66 (STOP), 67 (RESET_STOP), 100 and 101 (sequence start and end)"
     )]
     UnknownType(i16),
-    #[error("PTP needs exactly {JOINTS} joint_positions, got {0}")]
+    #[error("PTP and LIN to joints need exactly {JOINTS} joint_positions, got {0}")]
     JointCount(usize),
-    #[error("LIN needs a pose, got none")]
+    #[error("LIN needs a pose (or {JOINTS} joint_positions), got none")]
     NoPose,
+    #[error("POLYLINE needs poses, got none")]
+    NoPoses,
+    #[error("PTP takes joint_positions or one pose, got both")]
+    JointsAndPose,
     #[error("CIRC needs exactly 2 poses (goal, via), got {0}")]
     CircPoses(usize),
     #[error("{what} is {value}, which is not a finite number")]
@@ -133,16 +183,12 @@ pub enum Refusal {
     CircTiming,
     #[error("pose {index}: the orientation quaternion has length {norm:.4}, it must be 1")]
     Quaternion { index: usize, norm: f64 },
-    #[error("pose {index} is in frame \"{frame}\", but poses are taken in {known} only; transform it first")]
-    Frame { index: usize, frame: String, known: String },
+    #[error("pose {index} is in frame \"{frame}\", and {reason}")]
+    Frame { index: usize, frame: String, reason: String },
     #[error("CIRC goal and via are the same point")]
     CircSamePoint,
     #[error("CIRC start, via and goal are on one line: there is no circle through them")]
     CircCollinear,
-    #[error(
-        "blend_radius of the last primitive of a sequence is {0} m; it must be 0, there is nothing to blend with"
-    )]
-    LastBlend(f64),
     #[error("the queue is full ({0} primitives)")]
     QueueFull(usize),
     #[error("the controller is not active: activate it first")]
@@ -157,6 +203,12 @@ pub enum Refusal {
     NoSequence,
     #[error("the sequence is empty")]
     EmptySequence,
+    #[error("{0} sequences are open already: close one first")]
+    TooManySequences(usize),
+    #[error("the sequence has {0} primitives already, which is the most one may have")]
+    SequenceTooLong(usize),
+    #[error("the robot has a fault: {0}")]
+    Fault(String),
     #[error("an action goal is being executed")]
     GoalActive,
     #[error("primitives from the reference topic are being executed")]
@@ -186,27 +238,53 @@ pub fn check(raw: &RawPrimitive, frames: &Frames) -> Result<Checked, Refusal> {
         _ => None,
     };
     if let Some(command) = helper {
-        return Ok(Checked { command, warnings: Vec::new() });
+        return Ok(Checked { command, before: Vec::new(), warnings: Vec::new() });
     }
+    let mut before = Vec::new();
     let motion = match raw.kind {
-        code::LINEAR_JOINT | code::LINEAR_JOINT_FIRST_GENERATION => Motion::Joint { target: joints(raw)? },
-        code::LINEAR_CARTESIAN => {
-            Motion::Linear { goal: pose(0, raw.poses.first().ok_or(Refusal::NoPose)?, frames)? }
-        }
+        code::LINEAR_JOINT | code::LINEAR_JOINT_FIRST_GENERATION => match &raw.poses[..] {
+            [] => Motion::Joint { target: joints(raw)? },
+            [_, ..] if !raw.joint_positions.is_empty() => return Err(Refusal::JointsAndPose),
+            [goal, ..] => Motion::JointPose { goal: pose(0, goal, frames)? },
+        },
+        code::LINEAR_CARTESIAN => match raw.poses.first() {
+            Some(goal) => Motion::Linear { goal: pose(0, goal, frames)? },
+            None if raw.joint_positions.is_empty() => return Err(Refusal::NoPose),
+            None => Motion::LinearJoints { target: joints(raw)? },
+        },
         code::CIRCULAR_CARTESIAN => circular(raw, frames)?,
+        code::POLYLINE => {
+            let goals = raw.poses.iter().enumerate().map(|(i, raw)| pose(i, raw, frames));
+            let mut goals = goals.collect::<Result<Vec<_>, _>>()?;
+            let last = goals.pop().ok_or(Refusal::NoPoses)?;
+            before = goals;
+            Motion::Linear { goal: last }
+        }
         unknown => return Err(Refusal::UnknownType(unknown)),
     };
     let mut warnings = Vec::new();
-    if matches!(motion, Motion::Linear { .. }) && raw.poses.len() > 1 {
-        warnings.push(format!("LIN uses the first of {} poses", raw.poses.len()));
+    let extra = raw.poses.len().saturating_sub(1);
+    if extra > 0
+        && matches!(motion, Motion::Linear { .. } | Motion::JointPose { .. })
+        && raw.kind != code::POLYLINE
+    {
+        warnings.push(format!("only the first of {} poses is used; POLYLINE (52) uses all", raw.poses.len()));
     }
     let timing = timing(raw, matches!(motion, Motion::Circular { .. }), &mut warnings)?;
     not_negative("blend_radius", raw.blend_radius)?;
     if raw.blend_radius > ABSURD {
         return Err(Refusal::Absurd { what: "blend_radius", value: raw.blend_radius });
     }
+    let blend_radius = raw.blend_radius;
+    // The time of a polyline is that of all of it: every line gets the same share.
+    let timing = match timing {
+        Timing::MoveTime(seconds) => Timing::MoveTime(seconds / (before.len() + 1) as f64),
+        limits => limits,
+    };
+    let line = |goal| Primitive { motion: Motion::Linear { goal }, timing, blend_radius };
     Ok(Checked {
-        command: Command::Move(Primitive { motion, timing, blend_radius: raw.blend_radius }),
+        command: Command::Move(Primitive { motion, timing, blend_radius }),
+        before: before.into_iter().map(line).collect(),
         warnings,
     })
 }
@@ -231,10 +309,11 @@ fn joints(raw: &RawPrimitive) -> Result<Joints, Refusal> {
 }
 
 fn pose(index: usize, raw: &RawPose, frames: &Frames) -> Result<Isometry3<f64>, Refusal> {
-    if !raw.frame_id.is_empty() && !frames.0.contains(&raw.frame_id) {
-        let known = frames.0.join(", ");
-        return Err(Refusal::Frame { index, frame: raw.frame_id.clone(), known });
-    }
+    let to_base = frames.to_base(&raw.frame_id).map_err(|reason| Refusal::Frame {
+        index,
+        frame: raw.frame_id.chars().take(80).collect(),
+        reason,
+    })?;
     for value in raw.position {
         finite(format!("pose {index} position"), value)?;
         if value.abs() > ABSURD {
@@ -251,7 +330,9 @@ fn pose(index: usize, raw: &RawPose, frames: &Frames) -> Result<Isometry3<f64>, 
         return Err(Refusal::Quaternion { index, norm });
     }
     let [x, y, z] = raw.position;
-    Ok(Isometry3::from_parts(Translation3::new(x, y, z), UnitQuaternion::from_quaternion(quaternion)))
+    let given =
+        Isometry3::from_parts(Translation3::new(x, y, z), UnitQuaternion::from_quaternion(quaternion));
+    Ok(to_base * given)
 }
 
 fn circular(raw: &RawPrimitive, frames: &Frames) -> Result<Motion, Refusal> {
@@ -361,6 +442,22 @@ mod tests {
     }
 
     #[test]
+    fn ptp_takes_a_pose_lin_takes_joints_and_a_polyline_takes_several_poses() {
+        let motion = |raw: &RawPrimitive| match verdict(raw).unwrap() {
+            Checked { command: Command::Move(primitive), before, .. } => (primitive.motion, before.len()),
+            other => panic!("{other:?}"),
+        };
+        let to_pose = RawPrimitive { joint_positions: vec![], poses: vec![at(0.2)], ..ptp() };
+        assert!(matches!(motion(&to_pose), (Motion::JointPose { .. }, 0)));
+        let to_joints = RawPrimitive { poses: vec![], joint_positions: vec![0.1; 6], ..lin() };
+        assert!(matches!(motion(&to_joints), (Motion::LinearJoints { .. }, 0)));
+        let polyline =
+            RawPrimitive { kind: 52, poses: vec![at(0.1), at(0.2), at(0.3)], blend_radius: 0.01, ..lin() };
+        let (last, before) = motion(&polyline);
+        assert!(matches!(last, Motion::Linear { goal } if goal.translation.x == 0.3) && before == 2);
+    }
+
+    #[test]
     fn unknown_arguments_warn_and_are_ignored() {
         let mut raw = ptp();
         raw.arguments.push(("foo".into(), f64::NAN));
@@ -425,7 +522,10 @@ mod tests {
             (pose_with(|p| p.orientation = [0.0; 4]), "length 0.0000"),
             (pose_with(|p| p.orientation = [0.0, 0.0, 0.0, 2.0]), "length 2.0000"),
             (pose_with(|p| p.position[1] = f64::INFINITY), "position is inf"),
-            (pose_with(|p| p.frame_id = "tool0".into()), "in frame \"tool0\""),
+            (pose_with(|p| p.frame_id = "camera".into()), "in frame \"camera\", and nothing"),
+            (RawPrimitive { poses: vec![at(0.1)], ..ptp() }, "got both"),
+            (RawPrimitive { kind: 52, poses: vec![], ..lin() }, "POLYLINE needs poses"),
+            (RawPrimitive { poses: vec![], joint_positions: vec![0.0; 5], ..lin() }, "got 5"),
         ];
         for (raw, expected) in table {
             let reason = verdict(&raw).expect_err(expected).to_string();
@@ -446,7 +546,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_passes_is_finite(kind in prop::sample::select(vec![0i16, 10, 50, 51, 66, 7]),
+        fn whatever_passes_is_finite(kind in prop::sample::select(vec![0i16, 10, 50, 51, 52, 66, 7]),
                                      numbers in prop::collection::vec(any::<f64>(), 18), count in 0usize..9) {
             let pose = |n: &[f64]| RawPose { frame_id: String::new(), position: [n[0], n[1], n[2]], orientation: [0.0, 0.0, 0.0, n[3]] };
             let raw = RawPrimitive {
@@ -454,13 +554,13 @@ mod tests {
                 blend_radius: numbers[0],
                 arguments: arguments(&[("velocity", numbers[1]), ("acceleration", numbers[2])]),
                 poses: (0..count.min(3)).map(|i| pose(&numbers[3 + i..])).collect(),
-                joint_positions: numbers[9..9 + count].to_vec(),
+                joint_positions: if count % 2 == 0 { numbers[9..9 + count].to_vec() } else { vec![] },
             };
             if let Ok(Checked { command: Command::Move(primitive), .. }) = verdict(&raw) {
                 prop_assert!(primitive.blend_radius.is_finite() && primitive.blend_radius >= 0.0);
                 let finite = match primitive.motion {
-                    Motion::Joint { target } => target.iter().all(|v| v.is_finite()),
-                    Motion::Linear { goal } => goal.translation.vector.iter().all(|v| v.is_finite()),
+                    Motion::Joint { target } | Motion::LinearJoints { target } => target.iter().all(|v| v.is_finite()),
+                    Motion::Linear { goal } | Motion::JointPose { goal } => goal.translation.vector.iter().all(|v| v.is_finite()),
                     Motion::Circular { goal, via } => (goal.translation.vector + via.translation.vector).iter().all(|v| v.is_finite()),
                 };
                 prop_assert!(finite);

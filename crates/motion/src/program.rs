@@ -7,6 +7,12 @@
 //! - lin: {position: [0.3, 0.4, 0.1], orientation: [0, 0, 0, 1]}   # metres; quaternion x, y, z, w
 //!   velocity: 0.2                            # m/s
 //!   acceleration: 1.0
+//! - ptp: {position: [0.3, 0.4, 0.1], orientation: [0, 0, 0, 1]}   # to a pose, the shortest way for the joints
+//!   move_time: 2.0
+//! - polyline: [{…}, {…}, {…}]                # lines through all of them
+//!   velocity: 0.2
+//!   acceleration: 1.0
+//!   blend_radius: 0.01                       # at each corner
 //! - sequence:                                # one blended motion
 //!     - {ptp: […], move_time: 2.0, blend_radius: 0.02}
 //!     - {circ: {via: {…}, goal: {…}}, velocity: 0.2, acceleration: 1.0}
@@ -14,7 +20,7 @@
 
 use serde::Deserialize;
 
-use crate::{Frames, RawPose, RawPrimitive, Refusal, check, primitive::code};
+use crate::{Frames, RawPose, RawPrimitive, check, primitive::code};
 
 /// The primitives of a file, in order.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,21 +29,44 @@ pub struct Program(pub Vec<Step>);
 /// What stands at the top level of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
+    /// One move with a stop at its end.
     Single(RawPrimitive),
+    /// Moves that are one blended motion.
     Sequence(Vec<RawPrimitive>),
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
-    ptp: Option<Vec<f64>>,
-    lin: Option<Pose>,
+    ptp: Option<Target>,
+    lin: Option<Target>,
     circ: Option<Arc>,
+    polyline: Option<Vec<Pose>>,
     sequence: Option<Vec<Entry>>,
     velocity: Option<f64>,
     acceleration: Option<f64>,
     move_time: Option<f64>,
     blend_radius: Option<f64>,
+}
+
+/// Where a move goes.
+#[derive(Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "give six joint angles, or a pose {position: [x, y, z], orientation: [x, y, z, w]}"
+)]
+enum Target {
+    Joints(Vec<f64>),
+    Pose(Pose),
+}
+
+impl Target {
+    fn into_parts(self) -> (Vec<f64>, Vec<RawPose>) {
+        match self {
+            Self::Joints(joints) => (joints, vec![]),
+            Self::Pose(pose) => (vec![], vec![pose.into()]),
+        }
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -68,7 +97,11 @@ impl Entry {
             [self.velocity, self.acceleration, self.move_time, self.blend_radius].iter().any(Option::is_some);
         match self.sequence {
             Some(entries)
-                if self.ptp.is_none() && self.lin.is_none() && self.circ.is_none() && !has_figures =>
+                if self.ptp.is_none()
+                    && self.lin.is_none()
+                    && self.circ.is_none()
+                    && self.polyline.is_none()
+                    && !has_figures =>
             {
                 let place_of = |i: usize| format!("{place}, move {} of the sequence", i + 1);
                 let moves = entries.into_iter().enumerate().map(|(i, entry)| match entry.sequence {
@@ -76,12 +109,8 @@ impl Entry {
                     Some(_) => Err(format!("{}: a sequence inside a sequence", place_of(i))),
                 });
                 let moves = moves.collect::<Result<Vec<_>, _>>()?;
-                let Some(last) = moves.last() else {
+                if moves.is_empty() {
                     return Err(format!("{place}: the sequence is empty"));
-                };
-                if last.blend_radius > 0.0 {
-                    let reason = Refusal::LastBlend(last.blend_radius);
-                    return Err(format!("{}: {reason}", place_of(moves.len() - 1)));
                 }
                 Ok(Step::Sequence(moves))
             }
@@ -91,13 +120,16 @@ impl Entry {
     }
 
     fn into_move(self, place: &str) -> Result<RawPrimitive, String> {
-        let (kind, joint_positions, poses) = match (self.ptp, self.lin, self.circ) {
-            (Some(joints), None, None) => (code::LINEAR_JOINT, joints, vec![]),
-            (None, Some(goal), None) => (code::LINEAR_CARTESIAN, vec![], vec![goal.into()]),
-            (None, None, Some(arc)) => {
-                (code::CIRCULAR_CARTESIAN, vec![], vec![arc.goal.into(), arc.via.into()])
+        let (kind, (joint_positions, poses)) = match (self.ptp, self.lin, self.circ, self.polyline) {
+            (Some(target), None, None, None) => (code::LINEAR_JOINT, target.into_parts()),
+            (None, Some(target), None, None) => (code::LINEAR_CARTESIAN, target.into_parts()),
+            (None, None, Some(arc), None) => {
+                (code::CIRCULAR_CARTESIAN, (vec![], vec![arc.goal.into(), arc.via.into()]))
             }
-            _ => return Err(format!("{place}: give exactly one of ptp, lin, circ and sequence")),
+            (None, None, None, Some(poses)) => {
+                (code::POLYLINE, (vec![], poses.into_iter().map(RawPose::from).collect()))
+            }
+            _ => return Err(format!("{place}: give exactly one of ptp, lin, circ, polyline and sequence")),
         };
         let figures =
             [("velocity", self.velocity), ("acceleration", self.acceleration), ("move_time", self.move_time)];
@@ -156,16 +188,6 @@ impl Program {
         };
         self.0.iter().flat_map(moves).collect()
     }
-
-    /// Places in the queue that the longest sequence needs.
-    pub fn longest(&self) -> usize {
-        let length = |step: &Step| match step {
-            Step::Single(_) => 1,
-            // The end marker always fits.
-            Step::Sequence(moves) => moves.len() + 1,
-        };
-        self.0.iter().map(length).max().unwrap_or(0)
-    }
 }
 
 #[cfg(test)]
@@ -187,7 +209,20 @@ mod tests {
         assert_eq!(messages.iter().map(|m| m.kind).collect::<Vec<_>>(), [0, 100, 50, 51, 101]);
         assert_eq!(messages[3].poses[0].position, [0.0, 1.0, 0.0], "the goal comes first, then via");
         assert_eq!(messages[2].arguments, [("move_time".to_owned(), 2.0)]);
-        assert_eq!((program.moves().len(), program.longest()), (3, 3));
+        assert_eq!(program.moves().len(), 3);
+    }
+
+    #[test]
+    fn ptp_to_a_pose_lin_to_joints_and_a_polyline() {
+        let program = parse(
+            "- {ptp: {position: [0.1, 0.2, 0.3], orientation: [0, 0, 0, 1]}, move_time: 1}\n\
+             - {lin: [0, 0, 0, 0, 0, 0], move_time: 1}\n\
+             - {polyline: [{position: [0.1, 0.2, 0.3], orientation: [0, 0, 0, 1]}, {position: [0.1, 0.2, 0.4], orientation: [0, 0, 0, 1]}], velocity: 1, acceleration: 1, blend_radius: 0.01}",
+        )
+        .unwrap();
+        let shapes: Vec<_> =
+            program.moves().iter().map(|m| (m.kind, m.poses.len(), m.joint_positions.len())).collect();
+        assert_eq!(shapes, [(0, 1, 0), (50, 0, 6), (52, 2, 0)]);
     }
 
     #[test]
@@ -201,7 +236,7 @@ mod tests {
             ),
             (
                 "- {ptp: [0, 0], velocity: 1, acceleration: 1}",
-                "step 1: PTP needs exactly 6 joint_positions, got 2",
+                "step 1: PTP and LIN to joints need exactly 6 joint_positions, got 2",
             ),
             ("- {ptp: [0, 0, 0, 0, 0, 0]}", "step 1: timing is missing"),
             (
@@ -209,14 +244,10 @@ mod tests {
                 "step 1, move 1 of the sequence: move_time is -1",
             ),
             ("- sequence: []", "step 1: the sequence is empty"),
-            (
-                "- sequence:\n  - {ptp: [0, 0, 0, 0, 0, 0], move_time: 1}\n  - {ptp: [1, 0, 0, 0, 0, 0], move_time: 1, blend_radius: 0.02}",
-                "step 1, move 2 of the sequence: blend_radius of the last primitive of a sequence is 0.02 m; it must be 0",
-            ),
             ("- sequence: [{sequence: []}]", "a sequence inside a sequence"),
             ("- {sequence: [], velocity: 1}", "figures in its moves"),
             ("- {pttp: [0]}", "unknown field `pttp`"),
-            ("- {lin: {position: [0, 0], orientation: [0, 0, 0, 1]}}", "invalid length 2"),
+            ("- {lin: {position: [0, 0], orientation: [0, 0, 0, 1]}}", "give six joint angles, or a pose"),
             ("ptp", "expected a sequence"),
         ];
         for (yaml, expected) in table {

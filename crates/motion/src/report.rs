@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Event, ExecutionState, GoalOutcome, PrimitiveId, Refusal};
+use crate::{ExecutionState, Fault, GoalOutcome, PrimitiveId, Refusal};
 
 /// The command on a reference topic that an answer is for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,74 +22,159 @@ pub struct Origin {
 pub enum Cause {
     /// The same primitive may be taken later.
     QueueFull,
+    /// It never will be, as it is.
     #[default]
     Other,
+}
+
+/// What becomes of a primitive that was accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Progress {
+    /// The robot begins it.
+    Started {
+        /// Which primitive.
+        id: PrimitiveId,
+    },
+    /// `next` began before `id` was at its target.
+    Blended {
+        /// Which primitive.
+        id: PrimitiveId,
+        /// The one it goes over into.
+        next: PrimitiveId,
+    },
+    /// The robot is at its target, or past the blend that stands for it.
+    Finished {
+        /// Which primitive.
+        id: PrimitiveId,
+    },
+    /// The robot could not do it and is in ERROR.
+    Failed {
+        /// Which primitive.
+        id: PrimitiveId,
+        /// Why.
+        reason: String,
+    },
+    /// Accepted, but will not be executed.
+    Discarded {
+        /// Which primitive.
+        id: PrimitiveId,
+        /// Why.
+        reason: String,
+    },
+    /// Something worth knowing.
+    Note {
+        /// Which primitive.
+        id: PrimitiveId,
+        /// What.
+        text: String,
+    },
+}
+
+impl Progress {
+    /// The primitive that it is about.
+    pub fn id(&self) -> PrimitiveId {
+        match self {
+            Self::Started { id }
+            | Self::Blended { id, .. }
+            | Self::Finished { id }
+            | Self::Failed { id, .. }
+            | Self::Discarded { id, .. }
+            | Self::Note { id, .. } => *id,
+        }
+    }
+}
+
+/// The life of primitives as the engine tells it: the answer to each message, then its progress.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// It will be executed.
+    Accepted {
+        /// Its number from now on.
+        id: PrimitiveId,
+        /// What its sender should know.
+        warnings: Vec<String>,
+    },
+    /// It will not.
+    Refused {
+        /// Why.
+        reason: Refusal,
+    },
+    /// What became of one that was accepted.
+    Progress(Progress),
 }
 
 /// `~/events`: what happened to a primitive or a goal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Report {
+    /// A message was accepted.
     Accepted {
+        /// Its number from now on.
         id: PrimitiveId,
+        /// What its sender should know.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         warnings: Vec<String>,
+        /// The message.
         #[serde(flatten)]
         origin: Option<Origin>,
     },
+    /// A message was refused.
     Refused {
+        /// What can be done about it.
         #[serde(default)]
         cause: Cause,
+        /// In words.
         reason: String,
+        /// The message.
         #[serde(flatten)]
         origin: Option<Origin>,
     },
     /// STOP or RESET_STOP was carried out: they have no id, because they do not wait in the queue.
     Obeyed {
+        /// The message.
         #[serde(flatten)]
         origin: Option<Origin>,
     },
-    Started {
-        id: PrimitiveId,
+    /// The robot has a fault, or none any more.
+    Fault {
+        /// What is wrong.
+        fault: Option<Fault>,
     },
-    /// `next` began before `id` was at its target.
-    Blended {
-        id: PrimitiveId,
-        next: PrimitiveId,
-    },
-    Finished {
-        id: PrimitiveId,
-    },
-    Failed {
-        id: PrimitiveId,
-        reason: String,
-    },
-    Discarded {
-        id: PrimitiveId,
-        reason: String,
-    },
-    Note {
-        id: PrimitiveId,
-        text: String,
-    },
+    /// A goal was accepted.
     GoalAccepted {
+        /// Its id.
         goal: String,
+        /// How many it has.
         primitives: usize,
     },
+    /// A goal was rejected.
     GoalRejected {
+        /// Its id.
         goal: String,
+        /// Why.
         reason: String,
     },
+    /// All of a goal was done.
     GoalSucceeded {
+        /// Its id.
         goal: String,
     },
+    /// A goal was taken back, and the robot stands.
     GoalCanceled {
+        /// Its id.
         goal: String,
     },
+    /// A goal failed.
     GoalAborted {
+        /// Its id.
         goal: String,
+        /// Why.
         reason: String,
     },
+    /// What became of a primitive that was accepted.
+    #[serde(untagged)]
+    Progress(Progress),
 }
 
 impl Report {
@@ -102,12 +187,7 @@ impl Report {
                     if matches!(reason, Refusal::QueueFull(_)) { Cause::QueueFull } else { Cause::Other };
                 Self::Refused { cause, reason: reason.to_string(), origin }
             }
-            Event::Started { id } => Self::Started { id },
-            Event::Blended { id, next } => Self::Blended { id, next },
-            Event::Finished { id } => Self::Finished { id },
-            Event::Failed { id, reason } => Self::Failed { id, reason },
-            Event::Discarded { id, reason } => Self::Discarded { id, reason },
-            Event::Note { id, text } => Self::Note { id, text },
+            Event::Progress(progress) => Self::Progress(progress),
         }
     }
 
@@ -133,13 +213,8 @@ impl Report {
     /// The primitive that it is about.
     pub fn id(&self) -> Option<PrimitiveId> {
         match self {
-            Self::Accepted { id, .. }
-            | Self::Started { id }
-            | Self::Blended { id, .. }
-            | Self::Finished { id }
-            | Self::Failed { id, .. }
-            | Self::Discarded { id, .. }
-            | Self::Note { id, .. } => Some(*id),
+            Self::Accepted { id, .. } => Some(*id),
+            Self::Progress(progress) => Some(progress.id()),
             _ => None,
         }
     }
@@ -149,12 +224,15 @@ impl Report {
             Self::Accepted { .. } => "accepted",
             Self::Refused { .. } => "refused",
             Self::Obeyed { .. } => "obeyed",
-            Self::Started { .. } => "started",
-            Self::Blended { .. } => "blended",
-            Self::Finished { .. } => "finished",
-            Self::Failed { .. } => "failed",
-            Self::Discarded { .. } => "discarded",
-            Self::Note { .. } => "note",
+            Self::Fault { .. } => "fault",
+            Self::Progress(progress) => match progress {
+                Progress::Started { .. } => "started",
+                Progress::Blended { .. } => "blended",
+                Progress::Finished { .. } => "finished",
+                Progress::Failed { .. } => "failed",
+                Progress::Discarded { .. } => "discarded",
+                Progress::Note { .. } => "note",
+            },
             Self::GoalAccepted { .. } => "goal_accepted",
             Self::GoalRejected { .. } => "goal_rejected",
             Self::GoalSucceeded { .. } => "goal_succeeded",
@@ -185,14 +263,19 @@ impl fmt::Display for Report {
         match (self.id(), self) {
             (None, Self::Obeyed { .. }) => f.write_str(name)?,
             (None, _) => write!(f, "{name:<10}")?,
-            (Some(id), Self::Blended { next, .. }) => write!(f, "{name:<10} {id:>3} into {next}")?,
+            (Some(id), Self::Progress(Progress::Blended { next, .. })) => {
+                write!(f, "{name:<10} {id:>3} into {next}")?
+            }
             (Some(id), _) => write!(f, "{name:<10} {id:>3}")?,
         }
         match self {
-            Self::Refused { reason, .. } | Self::Failed { reason, .. } | Self::Discarded { reason, .. } => {
+            Self::Refused { reason, .. }
+            | Self::Progress(Progress::Failed { reason, .. } | Progress::Discarded { reason, .. }) => {
                 write!(f, "  {reason}")
             }
-            Self::Note { text, .. } => write!(f, "  {text}"),
+            Self::Progress(Progress::Note { text, .. }) => write!(f, "  {text}"),
+            Self::Fault { fault: Some(fault) } => write!(f, "  {fault}"),
+            Self::Fault { fault: None } => f.write_str("  none any more"),
             Self::GoalRejected { goal, reason } | Self::GoalAborted { goal, reason } => {
                 write!(f, "  {reason}  {goal}")
             }
@@ -208,7 +291,7 @@ impl fmt::Display for Report {
 }
 
 /// `~/queue`: all one must know before sending the next primitive.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct QueueStatus {
     /// What the robot does.
     pub state: ExecutionState,
@@ -220,6 +303,16 @@ pub struct QueueStatus {
     pub ready: bool,
     /// Whether the controller takes commands.
     pub active: bool,
+    /// Whether the robot is held on its path until somebody resumes.
+    #[serde(default)]
+    pub paused: bool,
+    /// The share of the speed it moves with, 0 to 1.
+    #[serde(default = "full_speed")]
+    pub speed: f64,
+}
+
+fn full_speed() -> f64 {
+    1.0
 }
 
 impl QueueStatus {
@@ -259,7 +352,10 @@ mod tests {
                 r#"{"event":"refused","cause":"queue_full","reason":"the queue is full (2 primitives)","publisher":"01.0f","sequence":3}"#,
             ),
             (Report::Obeyed { origin: origin() }, r#"{"event":"obeyed","publisher":"01.0f","sequence":3}"#),
-            (Report::new(&Event::Blended { id: 1, next: 2 }, None), r#"{"event":"blended","id":1,"next":2}"#),
+            (
+                Report::Progress(Progress::Blended { id: 1, next: 2 }),
+                r#"{"event":"blended","id":1,"next":2}"#,
+            ),
             (
                 Report::goal_ended(goal(), &GoalOutcome::Aborted("why".into())),
                 r#"{"event":"goal_aborted","goal":"0a","reason":"why"}"#,
@@ -287,8 +383,11 @@ mod tests {
                 Report::Accepted { id: 0, warnings: vec!["x".into()], origin: None },
                 "accepted     0  warning: x",
             ),
-            (Report::Blended { id: 1, next: 2 }, "blended      1 into 2"),
-            (Report::Failed { id: 12, reason: "joint 1".into() }, "failed      12  joint 1"),
+            (Report::Progress(Progress::Blended { id: 1, next: 2 }), "blended      1 into 2"),
+            (
+                Report::Progress(Progress::Failed { id: 12, reason: "joint 1".into() }),
+                "failed      12  joint 1",
+            ),
             (Report::Obeyed { origin: None }, "obeyed"),
         ] {
             assert_eq!(report.to_string(), line);

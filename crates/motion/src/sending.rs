@@ -2,12 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Origin, PrimitiveId, RawPrimitive, Refusal, Report, primitive::code, report::Cause};
+use crate::{
+    Origin, PrimitiveId, RawPrimitive, Refusal, Report,
+    primitive::code,
+    report::{Cause, Progress},
+};
 
 /// A program on its way. Its messages have places, from 0 in the order of the program.
 #[derive(Debug)]
 pub struct Sending {
     messages: Vec<RawPrimitive>,
+    /// Which of them are behind the start of a sequence, its end included: they take no place of their own.
+    inside: Vec<bool>,
     /// Primitives that may wait at the controller.
     size: usize,
     /// The place of the next message.
@@ -27,8 +33,20 @@ pub struct Sending {
 }
 
 impl Sending {
+    /// Nothing is sent yet; the controller has `size` places in its queue.
     pub fn new(messages: Vec<RawPrimitive>, size: usize) -> Self {
+        let mut open = false;
+        let mark = |message: &RawPrimitive| {
+            let inside = open;
+            open = match message.kind {
+                code::MOTION_SEQUENCE_START => true,
+                code::MOTION_SEQUENCE_END => false,
+                _ => open,
+            };
+            inside
+        };
         Self {
+            inside: messages.iter().map(mark).collect(),
             messages,
             size,
             next: 0,
@@ -77,14 +95,12 @@ impl Sending {
         if last == Some(code::MOTION_SEQUENCE_START) && self.unanswered() > 0 {
             return None;
         }
-        let need = match message.kind {
-            // A sequence begins when all of it fits: one that waits too long for its end is given up.
-            code::MOTION_SEQUENCE_START => self.end_of(self.next) - self.next,
-            // The end of a sequence always fits.
-            code::MOTION_SEQUENCE_END => 0,
-            _ => 1,
-        };
-        let taken = self.waiting.len().max(depth) + self.unanswered();
+        // A sequence takes one place, however long it is, from its start on.
+        let need = usize::from(!self.inside[self.next]);
+        let takes_place = |place: &&usize| !self.inside[**place];
+        let waiting = self.waiting.values().filter(takes_place).count();
+        let unanswered = self.published[self.answered..].iter().filter(takes_place).count();
+        let taken = waiting.max(depth) + unanswered;
         if need > 0 && taken + need > self.size {
             return None;
         }
@@ -108,20 +124,20 @@ impl Sending {
         let Some(id) = report.id().filter(|id| self.place.contains_key(id)) else { return false };
         let place = self.place[&id];
         match report {
-            Report::Started { .. } => self.taken_through(place),
-            Report::Blended { next, .. } => {
+            Report::Progress(Progress::Started { .. }) => self.taken_through(place),
+            Report::Progress(Progress::Blended { next, .. }) => {
                 self.taken_through(self.place.get(next).copied().unwrap_or(place));
             }
-            Report::Finished { .. } => {
+            Report::Progress(Progress::Finished { .. }) => {
                 self.taken_through(place);
                 self.unfinished.remove(&id);
                 self.finished += 1;
             }
-            Report::Failed { reason, .. } => {
+            Report::Progress(Progress::Failed { reason, .. }) => {
                 self.unfinished.remove(&id);
                 self.fail(format!("primitive {} failed: {reason}", place + 1));
             }
-            Report::Discarded { reason, .. } => {
+            Report::Progress(Progress::Discarded { reason, .. }) => {
                 self.unfinished.remove(&id);
                 self.fail(format!("primitive {} was discarded: {reason}", place + 1));
             }
@@ -214,6 +230,7 @@ pub fn kind_name(kind: i16) -> &'static str {
         code::LINEAR_JOINT | code::LINEAR_JOINT_FIRST_GENERATION => "PTP",
         code::LINEAR_CARTESIAN => "LIN",
         code::CIRCULAR_CARTESIAN => "CIRC",
+        code::POLYLINE => "POLY",
         code::STOP_MOTION => "STOP",
         code::RESET_STOP => "RESET",
         code::MOTION_SEQUENCE_START => "START",
@@ -249,9 +266,9 @@ mod tests {
 
     fn event(name: &str, id: u64) -> Report {
         match name {
-            "started" => Report::Started { id },
-            "finished" => Report::Finished { id },
-            _ => Report::Discarded { id, reason: "because".into() },
+            "started" => Report::Progress(Progress::Started { id }),
+            "finished" => Report::Progress(Progress::Finished { id }),
+            _ => Report::Progress(Progress::Discarded { id, reason: "because".into() }),
         }
     }
 
@@ -282,8 +299,8 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_begins_when_it_fits_as_a_whole_and_goes_on_when_its_start_is_accepted() {
-        let mut sending = Sending::new(kinds(&[0, 100, 0, 0, 101, 0]), 4);
+    fn a_sequence_takes_one_place_and_goes_on_when_its_start_is_accepted() {
+        let mut sending = Sending::new(kinds(&[0, 100, 0, 0, 101, 0]), 2);
         assert_eq!(sent(&mut sending, 0), [0, 100]);
         sending.hear(&accepted(1, 0), "me");
         assert_eq!(sent(&mut sending, 1), [0; 0], "the start is not answered");
@@ -296,14 +313,16 @@ mod tests {
         sending.hear(&event("started", 2), "me");
         assert_eq!(sent(&mut sending, 0), [0], "with the first of a sequence the robot has all of it");
 
-        let mut sending = Sending::new(kinds(&[100, 0, 0, 101]), 4);
-        assert_eq!(sent(&mut sending, 2), [0; 0], "two of three would fit");
+        let mut sending = Sending::new(kinds(&[100, 0, 0, 0, 0, 0, 101]), 2);
+        assert_eq!(sent(&mut sending, 2), [0; 0], "there is no place");
         assert_eq!(sent(&mut sending, 1), [100]);
+        sending.hear(&accepted(1, 0), "me");
+        assert_eq!(sent(&mut sending, 2), [0, 0, 0, 0, 0, 101], "a sequence may be longer than the queue");
     }
 
     #[test]
     fn markers_do_not_block_a_small_queue_for_good() {
-        let mut sending = Sending::new(kinds(&[100, 0, 101, 0]), 2);
+        let mut sending = Sending::new(kinds(&[100, 0, 101, 0]), 1);
         assert_eq!(sent(&mut sending, 0), [100]);
         sending.hear(&accepted(1, 0), "me");
         assert_eq!(sent(&mut sending, 1), [0, 101]);
@@ -321,7 +340,7 @@ mod tests {
 
     #[test]
     fn who_finds_the_queue_full_comes_again() {
-        let mut sending = Sending::new(kinds(&[0, 50, 100, 0, 101]), 3);
+        let mut sending = Sending::new(kinds(&[0, 50, 100, 0, 101]), 2);
         assert_eq!(sent(&mut sending, 0), [0, 50]);
         sending.hear(&accepted(1, 0), "me");
         sending.hear(&full(2), "me");

@@ -2,63 +2,38 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use rosless_arm::{Joints, Robot};
+use rosless_kinematics::Joints;
 
 use crate::{
-    handshake::{CommandInterfaces, ExecutionState, Hardware, RobotEvent, StateInterfaces},
+    handshake::{CommandInterfaces, ExecutionState, StateInterfaces},
+    hardware::{Capabilities, Hardware, RobotEvent},
+    plan::{JointState, Passed, Planner, Run},
     primitive::{Command, Primitive},
-    segment::{Blended, JointState, MotionLimits, PlanError, Segment},
-    timeline::{Passed, Timeline},
 };
 
-/// Segments the robot has at a time, the one that runs and the one it may blend into: more would only delay a refusal.
+/// Moves the robot has at a time, the one that runs and the one it may blend into: more would only delay a refusal.
 const LOOK_AHEAD: usize = 2;
-
-/// Every joint slows down at its limit: the shortest way to a standstill, and never further than the planned motion
-/// would have gone.
-#[derive(Debug, Clone, Copy)]
-struct Braking {
-    from: JointState,
-    since: Duration,
-}
-
-impl Braking {
-    fn at(&self, robot: &Robot, now: Duration) -> JointState {
-        let t = now.saturating_sub(self.since).as_secs_f64();
-        let mut state = self.from;
-        for (i, limit) in robot.limits.0.iter().enumerate() {
-            let speed = self.from.velocity[i];
-            let stop = speed.abs() / limit.acceleration;
-            let braking = t.min(stop);
-            let deceleration = -limit.acceleration * speed.signum();
-            state.position[i] += speed * braking + deceleration * braking * braking / 2.0;
-            let moving = t < stop;
-            state.velocity[i] = if moving { speed + deceleration * t } else { 0.0 };
-            state.acceleration[i] = if moving { deceleration } else { 0.0 };
-        }
-        state
-    }
-
-    fn end(&self, robot: &Robot) -> Duration {
-        let seconds = robot
-            .limits
-            .0
-            .iter()
-            .zip(self.from.velocity.iter())
-            .map(|(limit, v)| v.abs() / limit.acceleration);
-        self.since + Duration::from_secs_f64(seconds.fold(0.0, f64::max))
-    }
-}
+/// Slower than this is a pause.
+const SLOWEST: f64 = 0.01;
 
 /// A robot behind the [`Hardware`] handshake. Singles with a blend radius blend into the next one if it comes in time.
 #[derive(Debug)]
 pub struct SimulatedRobot {
-    robot: Robot,
-    hand: MotionLimits,
+    planner: Planner,
     look_ahead_blending: bool,
     status: ExecutionState,
-    timeline: Timeline,
-    braking: Option<Braking>,
+    /// What is to be driven; the first since `since`.
+    runs: VecDeque<Run>,
+    since: Duration,
+    /// When the last command was taken: nothing ends in that instant.
+    placed: Duration,
+    rest: Joints,
+    /// Moves taken and not finished.
+    open: usize,
+    /// The share of the speed that is wanted.
+    speed: f64,
+    paused: bool,
+    stopping: bool,
     /// Primitives since SEQUENCE_START.
     building: Option<Vec<(u64, Primitive)>>,
     /// A command that failed to plan while an earlier one still moves.
@@ -68,14 +43,20 @@ pub struct SimulatedRobot {
 }
 
 impl SimulatedRobot {
-    pub fn new(robot: Robot, hand: MotionLimits, joints: Joints) -> Self {
+    /// Standing at these joint angles.
+    pub fn new(planner: Planner, joints: Joints) -> Self {
         Self {
-            robot,
-            hand,
+            planner,
             look_ahead_blending: true,
             status: ExecutionState::Idle,
-            timeline: Timeline::resting_at(joints),
-            braking: None,
+            runs: VecDeque::new(),
+            since: Duration::ZERO,
+            placed: Duration::ZERO,
+            rest: joints,
+            open: 0,
+            speed: 1.0,
+            paused: false,
+            stopping: false,
             building: None,
             failed: None,
             taken: 0,
@@ -88,64 +69,79 @@ impl SimulatedRobot {
         self.look_ahead_blending = on;
     }
 
-    pub fn robot(&self) -> &Robot {
-        &self.robot
+    /// What it plans with.
+    pub fn planner(&self) -> &Planner {
+        &self.planner
     }
 
-    /// Joint angles, speeds and accelerations at `now`.
-    pub fn joints(&self, now: Duration) -> JointState {
-        match &self.braking {
-            Some(braking) => braking.at(&self.robot, now),
-            None => self.timeline.at(now),
+    /// Seconds of the first motion at `now`.
+    fn seconds(&self, now: Duration) -> f64 {
+        now.saturating_sub(self.since).as_secs_f64()
+    }
+
+    /// Where it is at `now`, whatever has been read so far.
+    pub fn state_at(&self, now: Duration) -> JointState {
+        let mut t = self.seconds(now);
+        for (i, run) in self.runs.iter().enumerate() {
+            if t < run.duration() || i + 1 == self.runs.len() || self.paused || self.stopping {
+                return run.at(t);
+            }
+            t -= run.duration();
         }
+        JointState::resting(self.rest)
+    }
+
+    /// Where the last planned motion ends.
+    fn end(&self) -> Joints {
+        self.runs.back().map_or(self.rest, Run::end)
     }
 
     fn single(&mut self, id: u64, primitive: &Primitive, now: Duration) {
-        let only_if_blending = |radius: f64| if self.look_ahead_blending { radius } else { 0.0 };
-        let ends = Blended {
-            start: only_if_blending(self.timeline.open_radius(now)),
-            end: only_if_blending(primitive.blend_radius),
-        };
-        let blend = ends.start > 0.0;
-        let start = self.timeline.end_joints();
-        match Segment::plan(&self.robot, &self.hand, &start, primitive, ends) {
-            Ok(segment) => self.place(id, segment, blend, now),
-            Err(error) => self.fail(id, error.to_string()),
+        if self.look_ahead_blending && self.runs.len() == 1 && !self.paused {
+            let t = self.seconds(now);
+            let run = &mut self.runs[0];
+            match run.extend(&self.planner, id, primitive, t) {
+                Ok(true) => {
+                    run.forget(t);
+                    self.open += 1;
+                    return;
+                }
+                Ok(false) => {}
+                Err(error) => return self.fail(id, error.to_string()),
+            }
         }
-    }
-
-    fn place(&mut self, id: u64, segment: Segment, blend: bool, now: Duration) {
-        if segment.speed_share() < 1.0 {
-            let percent = 100.0 * segment.speed_share();
-            self.events
-                .push_back(RobotEvent::Note(id, format!("slowed to {percent:.0} % by the joint limits")));
-        }
-        self.timeline.push(&self.robot, id, segment, blend, now);
-        self.status = ExecutionState::Executing;
+        self.sequence(id, &[(id, *primitive)], now);
     }
 
     /// The whole sequence is planned before any of it moves.
     fn sequence(&mut self, end_id: u64, primitives: &[(u64, Primitive)], now: Duration) {
-        let mut start = self.timeline.end_joints();
-        let mut segments = Vec::with_capacity(primitives.len());
-        for (i, (id, primitive)) in primitives.iter().enumerate() {
-            let before = i.checked_sub(1).map_or(0.0, |before| primitives[before].1.blend_radius);
-            let ends = Blended { start: before, end: primitive.blend_radius };
-            let planned = Segment::plan(&self.robot, &self.hand, &start, primitive, ends)
-                .and_then(|segment| blend_fits(&segment, before, primitive.blend_radius).map(|()| segment));
-            match planned {
-                Ok(segment) => {
-                    start = segment.end();
-                    segments.push((*id, segment));
-                }
-                Err(error) => return self.fail(*id, format!("primitive {i} of the sequence: {error}")),
-            }
-        }
-        if segments.is_empty() {
+        if primitives.is_empty() {
             return self.fail(end_id, "the sequence is empty".into());
         }
-        for (i, (id, segment)) in segments.into_iter().enumerate() {
-            self.place(id, segment, i > 0, now);
+        match self.planner.plan(&self.end(), primitives, self.speed.max(SLOWEST)) {
+            Ok(planned) => {
+                for (id, note) in planned.notes {
+                    self.events.push_back(RobotEvent::Note(id, note));
+                }
+                if self.runs.is_empty() {
+                    self.since = now;
+                }
+                self.runs.extend(planned.runs);
+                self.open += primitives.len();
+                self.placed = now;
+                self.status = ExecutionState::Executing;
+                if (self.paused || self.speed < SLOWEST) && self.runs.len() == 1 {
+                    self.runs[0].stop(0.0);
+                }
+            }
+            Err((index, error)) => {
+                let id = primitives[index].0;
+                let text = match primitives.len() {
+                    1 => error.to_string(),
+                    _ => format!("primitive {index} of the sequence: {error}"),
+                };
+                self.fail(id, text);
+            }
         }
     }
 
@@ -156,17 +152,24 @@ impl SimulatedRobot {
     fn stop(&mut self, now: Duration) {
         self.building = None;
         self.failed = None;
+        self.open = 0;
+        self.settle(now);
         // A second STOP while braking must not start over.
-        if self.braking.is_none() {
-            self.braking = Some(Braking { from: self.joints(now), since: now });
+        if !self.stopping {
+            self.runs.truncate(1);
+            let t = self.seconds(now);
+            if let Some(run) = self.runs.front_mut() {
+                run.stop(t);
+            }
+            self.stopping = true;
         }
         self.status = ExecutionState::Stopping;
     }
 
-    fn reset(&mut self, now: Duration) {
+    fn reset(&mut self) {
         if self.status == ExecutionState::Stopped {
-            self.timeline = Timeline::resting_at(self.joints(now).position);
-            self.braking = None;
+            self.stopping = false;
+            self.paused = false;
             self.status = ExecutionState::Idle;
         }
     }
@@ -174,32 +177,67 @@ impl SimulatedRobot {
     fn ready(&self) -> bool {
         let stopped =
             matches!(self.status, ExecutionState::Error | ExecutionState::Stopping | ExecutionState::Stopped);
-        let blends = self.look_ahead_blending && self.timeline.last_radius() > 0.0;
-        let room = self.timeline.is_empty() || (blends && self.timeline.len() < LOOK_AHEAD);
+        let blends =
+            self.look_ahead_blending && self.runs.back().is_some_and(|last| last.open_radius() > 0.0);
+        let room = self.runs.is_empty() || (blends && self.open < LOOK_AHEAD && !self.paused);
         !stopped && self.failed.is_none() && room
     }
-}
 
-/// Two blends on one move must leave something of it between them.
-fn blend_fits(segment: &Segment, before: f64, radius: f64) -> Result<(), PlanError> {
-    let length = segment.hand_length();
-    if before > length {
-        return Err(PlanError::BlendAfter { radius: before, length });
+    /// Tells what has happened by `now` and forgets what is over.
+    fn settle(&mut self, now: Duration) {
+        while let Some(run) = self.runs.front_mut() {
+            let t = now.saturating_sub(self.since).as_secs_f64();
+            if !self.stopping {
+                let mut told = None;
+                // Nothing ends in the instant it was placed, so that whoever looks has seen that something ran.
+                while (told != Some(true) || self.placed < now)
+                    && let Some(passed) = run.pass(t)
+                {
+                    told = Some(true);
+                    self.events.push_back(match passed {
+                        Passed::Started(id) => RobotEvent::Started(id),
+                        Passed::Blended(from, to) => RobotEvent::Blended(from, to),
+                        Passed::Finished(id) => {
+                            self.open = self.open.saturating_sub(1);
+                            RobotEvent::Finished(id)
+                        }
+                    });
+                }
+                if run.is_over() {
+                    self.since += Duration::from_secs_f64(run.duration());
+                    self.rest = run.end();
+                    self.runs.pop_front();
+                    continue;
+                }
+                // A change of speed waits while the robot slows down, and a pause ends where it stands.
+                let wanted = self.speed;
+                if self.paused || wanted < SLOWEST {
+                    return;
+                }
+                if run.stands(t) && t > 0.0 || run.pace() != wanted {
+                    run.set_pace(&self.planner, t, wanted);
+                }
+            } else if run.stands(t) {
+                self.rest = run.at(t).position;
+                self.runs.clear();
+            }
+            return;
+        }
     }
-    if before + radius > length && radius > 0.0 {
-        return Err(PlanError::BlendBefore { radius, length });
-    }
-    Ok(())
 }
 
 impl Hardware for SimulatedRobot {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { events: true, joints: true, pause: true, speed: true }
+    }
+
     fn write(&mut self, commands: &mut CommandInterfaces, now: Duration) {
         let Some(command) = commands.take() else { return };
         let id = self.taken;
         self.taken += 1;
         match (command, self.status) {
             (Ok(Command::Stop), _) => self.stop(now),
-            (Ok(Command::ResetStop), _) => self.reset(now),
+            (Ok(Command::ResetStop), _) => self.reset(),
             (_, ExecutionState::Error | ExecutionState::Stopping | ExecutionState::Stopped) => {}
             (Ok(Command::SequenceStart), _) => self.building = Some(Vec::new()),
             (Ok(Command::SequenceEnd), _) => match self.building.take() {
@@ -215,27 +253,18 @@ impl Hardware for SimulatedRobot {
     }
 
     fn read(&mut self, now: Duration) -> StateInterfaces {
-        if let Some(braking) = &self.braking {
-            if self.status == ExecutionState::Stopping && now >= braking.end(&self.robot) {
-                self.timeline = Timeline::resting_at(braking.at(&self.robot, now).position);
-                self.status = ExecutionState::Stopped;
+        self.settle(now);
+        if self.runs.is_empty() {
+            match self.status {
+                ExecutionState::Stopping => self.status = ExecutionState::Stopped,
+                ExecutionState::Executing => self.status = ExecutionState::Success,
+                _ => {}
             }
-        } else {
-            while let Some(passed) = self.timeline.pass(now) {
-                self.events.push_back(match passed {
-                    Passed::Started(id) => RobotEvent::Started(id),
-                    Passed::Blended(from, to) => RobotEvent::Blended(from, to),
-                    Passed::Finished(id) => RobotEvent::Finished(id),
-                });
-            }
-            if self.timeline.is_empty() {
-                if self.status == ExecutionState::Executing {
-                    self.status = ExecutionState::Success;
-                }
-                if let Some((id, reason)) = self.failed.take() {
-                    self.events.push_back(RobotEvent::Failed(id, reason));
-                    self.status = ExecutionState::Error;
-                }
+            if !self.stopping
+                && let Some((id, reason)) = self.failed.take()
+            {
+                self.events.push_back(RobotEvent::Failed(id, reason));
+                self.status = ExecutionState::Error;
             }
         }
         StateInterfaces { status: self.status, ready: self.ready() }
@@ -244,13 +273,59 @@ impl Hardware for SimulatedRobot {
     fn poll_event(&mut self) -> Option<RobotEvent> {
         self.events.pop_front()
     }
+
+    fn joints(&self, now: Duration) -> Option<JointState> {
+        Some(self.state_at(now))
+    }
+
+    fn preview(&self) -> Vec<(Joints, bool)> {
+        const POINTS: u32 = 100;
+        let points = |run: &Run| {
+            let at = |i: u32| run.duration() * f64::from(i) / f64::from(POINTS);
+            (0..=POINTS).map(|i| (run.at(at(i)).position, run.is_blending(at(i)))).collect::<Vec<_>>()
+        };
+        self.runs.iter().flat_map(points).collect()
+    }
+
+    fn pause(&mut self, now: Duration) -> bool {
+        if !self.paused {
+            self.settle(now);
+            self.paused = true;
+            let t = self.seconds(now);
+            if let Some(run) = self.runs.front_mut().filter(|_| !self.stopping) {
+                run.stop(t);
+            }
+        }
+        true
+    }
+
+    fn resume(&mut self, now: Duration) -> bool {
+        self.paused = false;
+        self.settle(now);
+        true
+    }
+
+    fn set_speed(&mut self, share: f64, now: Duration) -> bool {
+        let share = share.clamp(0.0, 1.0);
+        let was_moving = self.speed >= SLOWEST;
+        self.speed = share;
+        let t = self.seconds(now);
+        if share < SLOWEST
+            && was_moving
+            && let Some(run) = self.runs.front_mut().filter(|_| !self.stopping && !self.paused)
+        {
+            run.stop(t);
+        }
+        self.settle(now);
+        true
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::primitive::Timing;
-    use crate::segment::tests::{limits, lin, moved, ptp, ready, robot};
+    use crate::testing::{limits, lin, moved, planner, ptp, ready};
 
     const CYCLE: Duration = Duration::from_millis(2);
 
@@ -261,10 +336,7 @@ mod tests {
 
     impl Bench {
         fn new() -> Self {
-            Self {
-                robot: SimulatedRobot::new(robot(), MotionLimits::default(), ready()),
-                now: Duration::ZERO,
-            }
+            Self { robot: SimulatedRobot::new(planner(), ready()), now: Duration::ZERO }
         }
 
         fn send(&mut self, command: Command) {
@@ -308,7 +380,7 @@ mod tests {
         bench.send(go(near(), 0.0));
         assert_eq!(bench.step().status, ExecutionState::Executing);
         bench.run_until(ExecutionState::Success);
-        assert!((bench.robot.joints(bench.now).position - near()).amax() < 1e-9);
+        assert!((bench.robot.state_at(bench.now).position - near()).amax() < 1e-9);
         assert_eq!(bench.events(), [RobotEvent::Started(0), RobotEvent::Finished(0)]);
     }
 
@@ -364,23 +436,23 @@ mod tests {
         for _ in 0..100 {
             bench.step();
         }
-        let before = bench.robot.joints(bench.now);
+        let before = bench.robot.state_at(bench.now);
         assert!(before.velocity.amax() > 0.1, "moving");
         bench.send(Command::Stop);
         let mut last = before;
         while bench.step().status != ExecutionState::Stopped {
-            let state = bench.robot.joints(bench.now);
+            let state = bench.robot.state_at(bench.now);
             assert!(state.acceleration.amax() <= 15.0 + 1e-9);
             assert!((state.position - last.position).amax() <= 3.0 * CYCLE.as_secs_f64() + 1e-9);
             last = state;
         }
-        let rest = bench.robot.joints(bench.now);
+        let rest = bench.robot.state_at(bench.now);
         assert_eq!(rest.velocity.amax(), 0.0);
         bench.send(go(near(), 0.0));
         for _ in 0..200 {
             assert_eq!(bench.step(), StateInterfaces { status: ExecutionState::Stopped, ready: false });
         }
-        assert_eq!(bench.robot.joints(bench.now).position, rest.position);
+        assert_eq!(bench.robot.state_at(bench.now).position, rest.position);
         bench.send(Command::ResetStop);
         assert_eq!(bench.step(), StateInterfaces { status: ExecutionState::Idle, ready: true });
         bench.send(go(near(), 0.0));
@@ -390,11 +462,14 @@ mod tests {
     #[test]
     fn an_unreachable_target_is_an_error_and_stop_recovers() {
         let mut bench = Bench::new();
-        bench.send(Command::Move(lin(moved(&robot().forward(&ready()), [3.0, 0.0, 0.0]), limits(0.1, 1.0))));
+        bench.send(Command::Move(lin(
+            moved(&planner().robot.forward(&ready()), [3.0, 0.0, 0.0]),
+            limits(0.1, 1.0),
+        )));
         bench.run_until(ExecutionState::Error);
         let events = bench.events();
         assert!(
-            matches!(&events[..], [RobotEvent::Failed(0, reason)] if reason.contains("cannot be reached")),
+            matches!(&events[..], [RobotEvent::Failed(0, reason)] if reason.contains("cannot be followed beyond")),
             "{events:?}"
         );
         assert!(!bench.step().ready);
@@ -408,17 +483,95 @@ mod tests {
     #[test]
     fn a_sequence_that_cannot_be_done_does_not_begin() {
         let mut bench = Bench::new();
-        let before = bench.robot.joints(bench.now).position;
+        let before = bench.robot.state_at(bench.now).position;
+        bench.send(Command::SequenceStart);
+        bench.send(go(near(), 0.01));
+        bench.send(go(Joints::repeat(100.0), 0.0));
+        bench.send(Command::SequenceEnd);
+        bench.run_until(ExecutionState::Error);
+        assert_eq!(bench.robot.state_at(bench.now).position, before);
+        let events = bench.events();
+        assert!(
+            matches!(&events[..], [RobotEvent::Failed(2, reason)] if reason.contains("primitive 1 of the sequence: the target")),
+            "{events:?}"
+        );
+    }
+
+    #[test]
+    fn a_radius_that_is_too_large_is_reduced_with_a_note() {
+        let mut bench = Bench::new();
         bench.send(Command::SequenceStart);
         bench.send(go(near(), 5.0));
         bench.send(go(ready(), 0.0));
         bench.send(Command::SequenceEnd);
-        bench.run_until(ExecutionState::Error);
-        assert_eq!(bench.robot.joints(bench.now).position, before);
+        bench.run_until(ExecutionState::Success);
         let events = bench.events();
-        assert!(
-            matches!(&events[..], [RobotEvent::Failed(1, reason)] if reason.contains("blend_radius 5 m")),
-            "{events:?}"
-        );
+        let note = |event: &RobotEvent| matches!(event, RobotEvent::Note(1, text) if text.contains("blend_radius 5 m is more"));
+        assert!(events.iter().any(note), "{events:?}");
+        assert!(events.contains(&RobotEvent::Blended(1, 2)), "{events:?}");
+    }
+
+    /// Drives to `near` with something happening on the way; the limits hold all the time.
+    fn disturbed(mut act: impl FnMut(&mut SimulatedRobot, usize, Duration)) -> usize {
+        let mut bench = Bench::new();
+        bench.send(go(near(), 0.0));
+        let limits = bench.robot.planner().robot.limits.0;
+        let mut last = bench.robot.state_at(bench.now);
+        for i in 0..20_000 {
+            act(&mut bench.robot, i, bench.now);
+            let status = bench.step().status;
+            let state = bench.robot.state_at(bench.now);
+            for (joint, limit) in limits.iter().enumerate() {
+                assert!(state.velocity[joint].abs() <= limit.velocity * 1.001);
+                assert!(state.acceleration[joint].abs() <= limit.acceleration * 1.001);
+                let jerk = (state.acceleration[joint] - last.acceleration[joint]).abs() / CYCLE.as_secs_f64();
+                assert!(jerk <= limit.jerk * 1.01, "joint {joint}: {jerk} at {i}");
+            }
+            last = state;
+            if status == ExecutionState::Success {
+                assert!((state.position - near()).amax() < 1e-9);
+                return i;
+            }
+        }
+        panic!("never done");
+    }
+
+    #[test]
+    fn pause_stands_on_the_path_and_resume_goes_on() {
+        let usual = disturbed(|_, _, _| {});
+        let mut held = None;
+        let paused = disturbed(|robot, i, now| match i {
+            60 => assert!(robot.pause(now)),
+            500 => {
+                held = Some(robot.state_at(now));
+                assert!(robot.resume(now));
+            }
+            _ => {}
+        });
+        let held = held.unwrap();
+        assert_eq!(held.velocity.amax(), 0.0);
+        // On the straight way of the joints.
+        let share = (held.position - ready()).component_div(&(near() - ready()));
+        assert!((share[0] - share[1]).abs() < 1e-9 && (0.05..0.95).contains(&share[0]), "{share:?}");
+        assert!(paused > usual + 400, "{paused} against {usual}");
+    }
+
+    #[test]
+    fn the_speed_can_be_changed_at_any_time() {
+        let usual = disturbed(|_, _, _| {});
+        for at in [0, 20, 50, 90, 130, 160] {
+            let slower = disturbed(|robot, i, now| {
+                if i == at {
+                    assert!(robot.set_speed(0.25, now));
+                }
+            });
+            assert!(slower > usual || at > 120, "{slower} against {usual} from {at} on");
+            let again = disturbed(|robot, i, now| match i {
+                _ if i == at => drop(robot.set_speed(0.0, now)),
+                _ if i == at + 200 => drop(robot.set_speed(1.0, now)),
+                _ => {}
+            });
+            assert!(again > usual || at > 120, "{again} against {usual} from {at} on");
+        }
     }
 }

@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use rosless_arm::Joints;
-use rosless_motion::{Config, MotionLimits, QueueController, RawPrimitive, SimulatedRobot};
+use rosless_kinematics::{Joints, builtin};
+use rosless_motion::{Config, MotionLimits, Planner, QueueController, RawPrimitive, SimulatedRobot};
 
 #[test]
 fn cycles_that_only_move_do_not_allocate() {
-    let home = Joints::new(-0.6, 0.0, 1.4, 0.0, 0.6, 0.0);
-    let robot = SimulatedRobot::new(rosless_arm::Robot::default(), MotionLimits::default(), home);
+    let planner = Planner::new(builtin::robot("ur5e").expect("built in"), MotionLimits::default());
+    let home = planner.robot.home;
+    let robot = SimulatedRobot::new(planner, home);
     let mut controller = QueueController::new(Config::default(), robot).expect("queue has room");
-    controller.activate(Duration::ZERO);
+    controller.activate(Duration::ZERO).expect("a simulated robot is always ready");
     let (mut now, mut sent, mut quiet) = (Duration::ZERO, 0, 0);
     while sent < 50 {
         now += Duration::from_millis(2);
@@ -23,13 +24,13 @@ fn cycles_that_only_move_do_not_allocate() {
                 joint_positions: (home + Joints::repeat(by)).as_slice().to_vec(),
                 ..RawPrimitive::default()
             };
-            controller.reference(&raw, now);
+            controller.reference(&raw, 1, now);
             while controller.poll_output().is_some() {}
         }
         let commands = controller.commands();
         let counted = allocation_counter::measure(|| {
             controller.update(now);
-            std::hint::black_box(controller.hardware().joints(now));
+            std::hint::black_box(controller.hardware().state_at(now));
         });
         let told = std::iter::from_fn(|| controller.poll_output()).count();
         // Planning a primitive and telling of it may allocate: once per primitive, not per cycle.

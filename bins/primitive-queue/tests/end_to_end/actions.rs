@@ -125,8 +125,9 @@ fn one_goal_at_a_time_and_every_rejection_has_its_reason() {
     rig.until("the robot is ready again", |seen| seen.state_is("IDLE"));
     assert!(rig.seen.states.contains(&5), "it stood in between: {:?}", rig.seen.states);
 
-    for (moves, reason) in
-        bad_goals[1..].iter().zip(["the sequence is empty", "primitive 0: PTP needs exactly 6"])
+    for (moves, reason) in bad_goals[1..]
+        .iter()
+        .zip(["the sequence is empty", "primitive 0: PTP and LIN to joints need exactly 6"])
     {
         let goal = offer(&client, control(moves));
         rig.wait("it is rejected", |_| goal.has(|update| *update == GoalUpdate::Rejected));
@@ -147,7 +148,7 @@ fn a_goal_the_robot_cannot_do_is_aborted_with_the_reason() {
     rig.wait("it ends", |_| goal.ended().is_some());
     let (state, result) = goal.ended().unwrap();
     assert_eq!((state, result.error_code), (GoalState::Aborted, -1));
-    assert!(result.error_string.contains("cannot be reached"), "{}", result.error_string);
+    assert!(result.error_string.contains("cannot be followed beyond"), "{}", result.error_string);
     assert_eq!(rig.seen.count("started"), 0, "a sequence that cannot be done does not begin");
     rig.until("the robot recovers by itself", |seen| seen.state_is("IDLE") && seen.states.last() == Some(&0));
     assert_eq!(rig.seen.states, [0, 3, 5, 0]);

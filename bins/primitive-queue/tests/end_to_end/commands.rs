@@ -11,7 +11,7 @@ use rosless_graph::{Context, ContextOptions, EventLoop, Qos, Sample};
 use rosless_tests::{Daemon, DomainLease};
 use rosless_wire::{industrial_robot_motion_interfaces::msg::MotionPrimitive, std_msgs::msg};
 
-use crate::rig::{NODE, PATIENCE, Rig, command, long_ptp, ptp};
+use crate::rig::{FAST, NODE, PATIENCE, Rig, command, long_ptp, ptp};
 
 fn example(name: &str) -> String {
     format!("{}/examples/{name}", env!("CARGO_MANIFEST_DIR"))
@@ -23,15 +23,14 @@ fn text(output: &Output) -> String {
 
 #[test]
 fn a_file_is_sent_executed_and_told() {
-    let rig = Rig::new(&["joint_velocity_limit:=6.0", "joint_acceleration_limit:=60.0"]);
+    let rig = Rig::new(&FAST);
     let sent = rig.cli(&["send", &example("square.yaml")]);
     assert_eq!(sent.status.code(), Some(0), "{}", text(&sent));
-    assert!(text(&sent).contains("6 primitives executed"), "{}", text(&sent));
-    // Longer than the queue of 10: it is streamed.
-    let sent = rig.cli(&["--json", "send", &example("original.yaml")]);
+    assert!(text(&sent).contains("2 primitives executed"), "{}", text(&sent));
+    let sent = rig.cli(&["--json", "send", &example("demo.yaml")]);
     assert_eq!(sent.status.code(), Some(0), "{}", text(&sent));
     let last: serde_json::Value = serde_json::from_str(text(&sent).lines().last().unwrap()).unwrap();
-    assert_eq!(last["executed"], 14);
+    assert_eq!(last["executed"], 5);
 }
 
 #[test]
@@ -68,7 +67,7 @@ fn watch_shows_the_life_of_a_primitive() {
 #[test]
 fn without_a_controller_commands_say_what_to_do() {
     let lease = DomainLease::acquire();
-    for name in ["state", "stop", "reset", "inspect", "watch"] {
+    for name in ["state", "stop", "reset", "inspect", "watch", "pause", "resume"] {
         let output = command(&lease, &[name, "--timeout", "0.3"]).output().unwrap();
         assert_eq!(output.status.code(), Some(3), "{name}");
         assert!(text(&output).contains("start one with 'primitive-queue run'"), "{}", text(&output));
@@ -79,7 +78,7 @@ fn without_a_controller_commands_say_what_to_do() {
 fn wrong_usage_and_wrong_files_are_told_before_anything_moves() {
     let lease = DomainLease::acquire();
     let file = std::env::temp_dir().join(format!("primitive-queue-blend-{}.yaml", std::process::id()));
-    std::fs::write(&file, "- sequence: [{ptp: [0, 0, 0, 0, 0, 0], move_time: 1, blend_radius: 0.1}]")
+    std::fs::write(&file, "- sequence: [{ptp: [0, 0, 0, 0, 0, 0], move_time: 1, blend_radius: -0.1}]")
         .unwrap();
     let path = file.to_str().unwrap();
     for (arguments, expected) in [
@@ -87,7 +86,7 @@ fn wrong_usage_and_wrong_files_are_told_before_anything_moves() {
         (vec!["send", "/nowhere.yaml"], "/nowhere.yaml: No such file"),
         (vec!["plot", "/dev/null"], "/dev/null: "),
         (vec!["state", "--timeout", "x"], "expected seconds from 0 to"),
-        (vec!["send", path], "step 1, move 1 of the sequence: blend_radius of the last primitive"),
+        (vec!["send", path], "step 1, move 1 of the sequence: blend_radius is -0.1"),
         (vec!["run", "--json"], "run has nothing to print as JSON"),
     ] {
         let output = command(&lease, &arguments).output().unwrap();
@@ -176,7 +175,7 @@ fn a_sender_believes_its_own_controller_only_and_not_for_ever() {
 
 #[test]
 fn a_reader_that_leaves_ends_nothing_but_the_printing() {
-    let mut rig = Rig::new(&["joint_velocity_limit:=6.0", "joint_acceleration_limit:=60.0"]);
+    let mut rig = Rig::new(&FAST);
     let square = example("square.yaml");
     for arguments in
         [vec!["state"], vec!["inspect"], vec!["watch"], vec!["plot", &square], vec!["send", &square]]
@@ -192,7 +191,7 @@ fn a_reader_that_leaves_ends_nothing_but_the_printing() {
             assert!(text(&output).contains("cannot write to stdout"), "{}", text(&output));
         }
     }
-    rig.until("the square was driven to its end", |seen| seen.count("finished") == 6);
+    rig.until("the square was driven to its end", |seen| seen.count("finished") == 5);
 }
 
 #[test]

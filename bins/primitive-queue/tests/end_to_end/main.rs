@@ -6,4 +6,5 @@ mod foreign;
 mod lifecycle;
 mod reference;
 mod rig;
+mod robot;
 mod streaming;

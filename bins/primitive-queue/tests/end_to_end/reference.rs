@@ -1,28 +1,21 @@
 //! Commands on the topics: none lost, none twice, none wrong.
 
-use rosless_arm::Robot;
 use rosless_graph::Qos;
 use rosless_motion::messages::{to_control, to_industrial};
-use rosless_motion::{RawPrimitive, primitive::code};
+use rosless_motion::{Program, RawPrimitive, primitive::code};
 use rosless_wire::{Message, cdr, control_msgs, industrial_robot_motion_interfaces::msg::MotionPrimitive};
 
-use crate::rig::{NODE, Rig, blended, circ, hand, helper, home, lin, long_ptp, ptp};
+use crate::rig::{NODE, Rig, blended, circ, hand, helper, home, lin, long_ptp, ptp, robot};
 
-/// J, J, L, L, C, START, J, J, L, L, C, END, START, J, J, END, J, J.
+/// What the original's example client sends, one message after the other: J, J, L, L, C, START, J, J, L, L, C, END, START, J,
+/// J, END, J, J, where the last J of the second sequence has a blend radius.
 fn original_example() -> Vec<RawPrimitive> {
-    let (a, b, c) = ([0.04, 0.0, 0.0], [-0.04, 0.0, 0.0], circ([0.04, 0.0, 0.0], [0.0, 0.03, 0.01]));
-    let (start, end) = (helper(code::MOTION_SEQUENCE_START), helper(code::MOTION_SEQUENCE_END));
-    let five = |r| [ptp(0.1), blended(ptp(-0.1), r), blended(lin(a), r), blended(lin(b), r), c.clone()];
-    let mut messages = five(0.0).to_vec();
-    messages.push(start.clone());
-    messages.extend(five(0.005));
-    messages.extend([end.clone(), start, blended(ptp(0.1), 0.005), ptp(-0.1), end, ptp(0.1), ptp(-0.1)]);
-    messages
+    Program::parse(include_str!("../../examples/original.yaml")).unwrap().messages()
 }
 
 #[test]
-fn a_burst_of_18_is_executed_in_order_and_nothing_is_lost() {
-    let mut rig = Rig::new(&["queue_size:=20"]);
+fn the_burst_of_the_originals_client_is_executed_in_order_and_nothing_is_lost() {
+    let mut rig = Rig::new(&[]);
     let messages = original_example();
     assert_eq!(messages.len(), 18);
     messages.iter().for_each(|message| rig.send(message));
@@ -30,8 +23,11 @@ fn a_burst_of_18_is_executed_in_order_and_nothing_is_lost() {
     assert_eq!(rig.seen.sequence_numbers("accepted"), (1..=18).collect::<Vec<_>>());
     let moves: Vec<u64> = (0..18).filter(|id| ![5, 11, 12, 15].contains(id)).collect();
     assert_eq!(rig.seen.begun(), moves);
-    // Three corners of the first sequence and one of the second have a radius.
-    assert_eq!(rig.seen.count("blended"), 4, "{:?}", rig.seen.events);
+    let warned = rig
+        .seen
+        .named("accepted")
+        .filter(|event| event["warnings"][0].as_str().is_some_and(|text| text.contains("taken as 0")));
+    assert_eq!(warned.count(), 1);
     rig.until("the robot says so", |seen| seen.states.last() == Some(&2) && seen.depth() == 0);
     assert_eq!(rig.seen.states[..2], [0, 1]);
 }
@@ -72,18 +68,18 @@ fn control_msgs_are_taken_on_their_own_topic() {
 fn a_linear_move_ends_exactly_where_it_was_asked_to() {
     let mut rig = Rig::new(&[]);
     let mut goal = lin([0.05, 0.02, -0.03]);
-    // A slightly unnormalised quaternion, turned by 0.2 rad about x.
-    goal.poses[0].orientation = [(0.8f64).sin() * 1.01, 0.0, 0.0, (0.8f64).cos() * 1.01];
+    // A slightly unnormalised quaternion.
+    goal.poses[0].orientation = [1.01, 0.0, 0.0, 0.0];
     rig.send(&goal);
     rig.until("it is done", |seen| seen.count("finished") == 1);
     let before = rig.seen.joints.len();
     rig.until("joint states follow", |seen| seen.joints.len() > before + 2);
-    let pose = Robot::default().forward(&rig.seen.position().unwrap());
+    let pose = robot().forward(&rig.seen.position().unwrap());
     let position = pose.translation.vector.as_slice().iter().zip(goal.poses[0].position);
     assert!(position.map(|(is, should)| (is - should).abs()).fold(0.0, f64::max) < 1e-6, "{pose}");
-    assert!((pose.rotation.angle() - 1.6).abs() < 1e-6, "{pose}");
+    assert!((pose.rotation.angle() - std::f64::consts::PI).abs() < 1e-6, "{pose}");
     let last = rig.seen.joints.last().unwrap();
-    assert_eq!(last.name, ["joint_1", "joint_2", "joint_3", "joint_4", "joint_5", "joint_6"]);
+    assert_eq!(last.name, robot().joint_names);
 }
 
 #[test]
@@ -152,18 +148,19 @@ fn stop_in_a_blended_sequence_brakes_within_the_limits_and_nothing_follows() {
 
 #[test]
 fn error_is_recoverable_and_the_first_generation_has_its_own_numbers() {
-    let mut rig = Rig::new(&["state_codes:=first_generation"]);
+    let mut rig = Rig::new(&["profile:=first_generation"]);
     rig.send(&crate::rig::unreachable());
     rig.until("it is an error", |seen| seen.states.last() == Some(&3) && seen.count("failed") == 1);
-    assert!(rig.seen.reasons("failed")[0].contains("cannot be reached"), "{:?}", rig.seen.events);
+    assert!(rig.seen.reasons("failed")[0].contains("cannot be followed beyond"), "{:?}", rig.seen.events);
     rig.send(&ptp(0.1));
     rig.send(&helper(code::RESET_STOP));
     rig.until("nothing goes before STOP", |seen| seen.count("refused") == 2);
     let reason = "the robot is in ERROR: send STOP_MOTION (66), then RESET_STOP (67)";
     assert_eq!(rig.seen.reasons("refused"), [reason; 2]);
     rig.send(&helper(code::STOP_MOTION));
-    rig.until("STOPPED is 4 here", |seen| seen.states.last() == Some(&4));
-    rig.send(&helper(code::RESET_STOP));
+    rig.until("STOPPED is 4 here, and nobody has to reset it", |seen| {
+        seen.states.contains(&4) && seen.states.last() == Some(&0)
+    });
     rig.send(&ptp(0.1));
     rig.until("it works again", |seen| seen.count("finished") == 1 && seen.states.last() == Some(&2));
     assert!(rig.seen.states.iter().all(|state| *state != 5));
@@ -217,7 +214,10 @@ fn garbage_never_moves_the_robot() {
         spoilt(|p| p.arguments[1].1 = -1.0),
         spoilt(|p| p.arguments[1].1 = 5e-324),
         spoilt(|p| p.blend_radius = f64::NAN),
-        spoilt(|p| p.kind = code::LINEAR_CARTESIAN),
+        spoilt(|p| {
+            p.kind = code::LINEAR_CARTESIAN;
+            p.joint_positions.clear();
+        }),
         spoilt(|p| {
             p.kind = code::CIRCULAR_CARTESIAN;
             p.poses = vec![hand([0.1, 0.0, 0.0])];
@@ -231,7 +231,7 @@ fn garbage_never_moves_the_robot() {
             ..lin([0.0; 3])
         },
         RawPrimitive {
-            poses: vec![rosless_motion::RawPose { frame_id: "tool0".into(), ..hand([0.0; 3]) }],
+            poses: vec![rosless_motion::RawPose { frame_id: "camera".into(), ..hand([0.0; 3]) }],
             ..lin([0.0; 3])
         },
         helper(code::MOTION_SEQUENCE_END),

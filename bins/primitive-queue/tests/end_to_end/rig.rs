@@ -6,8 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rosless_arm::{Joints, Robot};
 use rosless_graph::{Handle, Node, Publisher, Qos};
+use rosless_kinematics::{Joints, Robot, builtin};
 use rosless_motion::{QueueStatus, RawPose, RawPrimitive, messages::to_industrial, primitive::code};
 use rosless_tests::{Daemon, DomainLease};
 use rosless_wire::{
@@ -172,8 +172,20 @@ fn listen(events: &Handle<Seen>, node: &Node) {
 
 /// Where the simulated robot starts.
 pub(crate) fn home() -> Joints {
-    Joints::new(-0.6, 0.0, 1.4, 0.0, 0.6, 0.0)
+    robot().home
 }
+
+/// The robot that a controller has unless it is told otherwise.
+pub(crate) fn robot() -> Robot {
+    builtin::robot("ur5e").unwrap()
+}
+
+/// Parameters of a robot that is in a hurry.
+pub(crate) const FAST: [&str; 3] = [
+    "joint_velocity_limits:=[6.0, 6.0, 6.0, 6.0, 6.0, 6.0]",
+    "joint_acceleration_limits:=[60.0, 60.0, 60.0, 60.0, 60.0, 60.0]",
+    "joint_jerk_limits:=[3000.0, 3000.0, 3000.0, 3000.0, 3000.0, 3000.0]",
+];
 
 pub(crate) fn helper(kind: i16) -> RawPrimitive {
     RawPrimitive { kind, ..RawPrimitive::default() }
@@ -200,7 +212,7 @@ pub(crate) fn long_ptp() -> RawPrimitive {
 }
 
 pub(crate) fn hand(by: [f64; 3]) -> RawPose {
-    let pose = Robot::default().forward(&home());
+    let pose = robot().forward(&home());
     let (t, q) = (pose.translation.vector, pose.rotation.coords);
     RawPose {
         frame_id: "base".into(),

@@ -15,10 +15,13 @@ fn length() -> usize {
 fn a_thousand_primitives_are_streamed_and_blended_without_a_stop() {
     let mut rig = Rig::new(&[
         "queue_size:=20",
-        "joint_velocity_limit:=20.0",
-        "joint_acceleration_limit:=400.0",
+        "robot:=sim_arm",
+        "joint_velocity_limits:=[20.0, 20.0, 20.0, 20.0, 20.0, 20.0]",
+        "joint_acceleration_limits:=[400.0, 400.0, 400.0, 400.0, 400.0, 400.0]",
+        "joint_jerk_limits:=[40000.0, 40000.0, 40000.0, 40000.0, 40000.0, 40000.0]",
         "hand_velocity_limit:=20.0",
         "hand_acceleration_limit:=400.0",
+        "hand_jerk_limit:=40000.0",
     ]);
     let count = length();
     let mut yaml = String::new();
