@@ -13,8 +13,6 @@ use serde_json::json;
 
 use crate::ClientArgs;
 
-const VERDICT_PATIENCE: Duration = Duration::from_secs(10);
-
 /// What has been heard so far.
 #[derive(Default)]
 struct Heard {
@@ -90,10 +88,11 @@ pub(crate) fn fire(settings: &Settings, speed: f32, verdict: bool, args: &Client
         }
         return Ok(());
     }
-    session.wait(VERDICT_PATIENCE, |heard| heard.throw.verdict().is_some())?;
+    session.wait(args.timeout, |heard| heard.throw.verdict().is_some())?;
     let Some(verdict) = session.with(|heard| heard.throw.verdict().cloned()) else {
         return Err(Failure::new(format!(
-            "no verdict on this throw within {VERDICT_PATIENCE:?}: is `sim-arm run` still running?"
+            "no verdict on this throw within {:?}: is `sim-arm run` still running? --timeout waits longer",
+            args.timeout
         )));
     };
     report["verdict"] = json!(verdict);

@@ -2,11 +2,12 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rosless_arm::{ArmClock, ClockNews, InitTime, Shooter, shooter::DEFAULT_SPEED};
+use rosless_arm::{ArmClock, ClockNews, InitTime, Launcher, Shooter, shooter::DEFAULT_SPEED};
 use rosless_cli::Result;
 use rosless_graph::{Client, Context, EventLoop, Node, Publisher, Qos, monotonic};
 use rosless_wire::{
     robot3_18c1054::srv::{GetInitTime, GetInitTimeRequest, GetInitTimeResponse},
+    sensor_msgs::msg::JointState,
     std_msgs::msg::{Bool, Float32, Float32MultiArray},
 };
 
@@ -20,7 +21,14 @@ struct App {
     arm: Client<GetInitTime, App>,
     state: Publisher<Float32MultiArray>,
     ball: Publisher<Float32MultiArray>,
+    /// Nobody has aimed it yet: a viewer may remember how a launcher stood that was here before.
+    new: bool,
 }
+
+/// How long a new launcher listens for how the one before it stood.
+const MEMORY: Duration = Duration::from_secs(1);
+/// The launcher's joints as a viewer tells them: x, z, phi, psi.
+const JOINTS: [&str; 4] = ["shooter_x", "shooter_z", "shooter_roll", "shooter_pitch"];
 
 /// Runs the launcher until it is told to stop.
 pub(crate) fn run(context: &Context) -> Result<()> {
@@ -34,6 +42,7 @@ pub(crate) fn run(context: &Context) -> Result<()> {
         state: node.publisher("shooter_state", Qos::latched())?,
         ball: node.publisher("ball_initial_state", Qos::default())?,
         node: node.clone(),
+        new: true,
     };
     event_loop.subscribe::<Float32MultiArray>(
         &node,
@@ -51,7 +60,10 @@ pub(crate) fn run(context: &Context) -> Result<()> {
             app.request_throw(DEFAULT_SPEED as f32);
         }
     })?;
-    app.publish_state();
+    event_loop.subscribe::<JointState>(&node, "joint_states", Qos::default(), |app, sample| {
+        app.remember(&sample.message);
+    })?;
+    event_loop.once(MEMORY, |app| app.settle());
     let (aim, throw) = (node.resolve_topic("shooter_state_input")?, node.resolve_topic("shoot_value")?);
     log::info!(target: node.logger(), "launcher ready: aim on {aim}, throw with {throw}");
     Ok(event_loop.run(&mut app)?)
@@ -66,9 +78,30 @@ impl App {
         self.state.publish(&array(&self.shooter.launcher().to_array()));
     }
 
+    /// From now on this launcher stands where it says.
+    fn settle(&mut self) {
+        if std::mem::take(&mut self.new) {
+            self.publish_state();
+        }
+    }
+
+    /// A viewer goes on showing a launcher that is gone: a new one takes its place.
+    fn remember(&mut self, joints: &JointState) {
+        let position =
+            |name: &&str| Some(*joints.position.get(joints.name.iter().position(|n| n == name)?)? as f32);
+        let told: Vec<f32> = JOINTS.iter().filter_map(position).collect();
+        if self.new && told.len() == JOINTS.len() && self.shooter.aim(&told).is_ok() {
+            if *self.shooter.launcher() != Launcher::default() {
+                log::info!(target: self.node.logger(), "keeps the aim of the launcher that was here before: {told:?}");
+            }
+            self.settle();
+        }
+    }
+
     fn aim(&mut self, data: &[f32]) {
         match self.shooter.aim(data) {
             Ok(launcher) => {
+                self.new = false;
                 let [x, z, phi, psi] = launcher.to_array();
                 log::info!(target: self.node.logger(), "aims from x {x}, z {z}, heading {phi}, elevation {psi}");
                 self.publish_state();
@@ -79,6 +112,7 @@ impl App {
 
     /// Asks the arm for its clock first: it may have been restarted since the last throw.
     fn request_throw(&mut self, speed: f32) {
+        self.settle();
         if !self.arm.is_ready() {
             if !self.clock.is_known() {
                 let logger = self.node.logger();

@@ -65,7 +65,7 @@ enum Command {
 
 #[derive(Args, Debug, Clone, Copy)]
 struct ClientArgs {
-    /// How long to wait for the launcher, s
+    /// How long to wait for the launcher, and then for the verdict, s
     #[arg(long, default_value = "5", value_parser = seconds)]
     timeout: Duration,
 }

@@ -1,14 +1,16 @@
 //! The launcher over DDS, and its commands.
 
 use std::{
-    ops::{Deref, DerefMut},
     process::{Command, Output, Stdio},
     time::Duration,
 };
 
 use rosless_graph::{Context, ContextOptions, EventLoop, Publisher, Qos};
 use rosless_tests::{Daemon, DomainLease, Rig};
-use rosless_wire::std_msgs::msg::{Bool, Float32, Float32MultiArray, String as Text};
+use rosless_wire::{
+    sensor_msgs::msg::JointState,
+    std_msgs::msg::{Bool, Float32, Float32MultiArray, String as Text},
+};
 
 const PATIENCE: Duration = Rig::<()>::PATIENCE;
 
@@ -67,19 +69,7 @@ impl Probe {
     }
 }
 
-impl Deref for Probe {
-    type Target = Rig<Heard>;
-
-    fn deref(&self) -> &Rig<Heard> {
-        &self.rig
-    }
-}
-
-impl DerefMut for Probe {
-    fn deref_mut(&mut self) -> &mut Rig<Heard> {
-        &mut self.rig
-    }
-}
+rosless_tests::extends_rig!(Probe, Heard);
 
 #[test]
 fn the_launcher_clamps_refuses_and_throws() {
@@ -120,6 +110,34 @@ fn the_launcher_clamps_refuses_and_throws() {
     let speed = probe.seen.balls[1][4..].iter().map(|v| v * v).sum::<f32>().sqrt();
     assert!((speed - 5.0).abs() < 1e-4, "the default speed");
     assert!(probe.seen.balls[1][0] > ball[0], "later than the first");
+}
+
+/// A viewer goes on showing the launcher that was killed; the new one stands where that one stood.
+#[test]
+fn a_restarted_launcher_keeps_its_aim() {
+    let domain = DomainLease::acquire();
+    let viewer = Rig::<()>::on(domain.clone(), "viewer");
+    let joints = viewer.node.publisher::<JointState>("joint_states", Qos::default()).unwrap();
+    let told = JointState {
+        name: ["shooter_x", "shooter_z", "shooter_roll", "shooter_pitch"].map(String::from).to_vec(),
+        position: vec![0.5, -2.0, 0.25, 0.75],
+        ..Default::default()
+    };
+    let daemon = Daemon::spawn(shooter(&domain, &["run"]));
+    let mut probe = Rig::<Heard>::on(domain.clone(), "probe");
+    probe
+        .events
+        .subscribe::<Float32MultiArray>(&probe.node, "shooter_state", Qos::latched(), |h, s| {
+            h.states.push(s.message.data)
+        })
+        .unwrap();
+    // The viewer tells at its own pace, again and again.
+    probe.until("a state", |h| {
+        joints.publish(&told);
+        !h.states.is_empty()
+    });
+    assert_eq!(probe.seen.states[0], [0.5, -2.0, 0.25, 0.75]);
+    daemon.wait_for_line("keeps the aim of the launcher that was here before", PATIENCE);
 }
 
 #[test]
@@ -213,6 +231,12 @@ fn commands_say_what_is_wrong() {
         let (output, _, err) = run(&domain, &["fire", "4", "--verdict", "--timeout", "3"]);
         assert_eq!(output.status.code(), Some(3));
         assert!(err.contains("nobody will judge the catch") && err.contains("sim-arm run"), "{err}");
+        // Somebody who could judge, but does not.
+        let judge = Rig::<()>::on(domain.clone(), "silent_judge");
+        let _verdicts = judge.node.publisher::<Text>("catch_verdict", Qos::default()).unwrap();
+        let (output, _, err) = run(&domain, &["fire", "4", "--verdict", "--timeout", "4"]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(err.contains("no verdict on this throw within 4s"), "{err}");
     }
     let domain = DomainLease::acquire();
     let (output, _, err) = run(&domain, &["fire", "4", "--timeout", "0.3"]);

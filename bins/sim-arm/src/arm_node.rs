@@ -145,6 +145,10 @@ impl ArmNode {
                 let topic = self.full_name(cause);
                 log::info!(target: logger, "moving to {topic}, {needs:.3} s at the limits' fastest");
             }
+            ArmOutput::Surplus { values } => {
+                let topic = self.full_name(cause);
+                log::warn!(target: logger, "{topic}: {values} values after the six angles ignored: speeds are six or none");
+            }
             ArmOutput::Refused(reason) => {
                 log::warn!(target: logger, "{} refused: {reason}", self.full_name(cause));
             }
@@ -153,7 +157,9 @@ impl ArmNode {
                     LetGo::Refused(why) => {
                         log::warn!(target: logger, "{} refused: {why}", self.full_name(cause));
                     }
-                    LetGo::Superseded { .. } => log::warn!(target: logger, "{reason}"),
+                    LetGo::HandBusy { .. } | LetGo::Superseded { .. } => {
+                        log::warn!(target: logger, "{reason}")
+                    }
                 }
                 self.verdicts.tell(&CatchVerdict::not_attempted(released, reason));
             }

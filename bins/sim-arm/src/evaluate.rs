@@ -11,7 +11,6 @@ use std::{
 use rosless_arm::{
     Limits,
     evaluate::{Report, Setup, Tally, evaluate},
-    planner::Search,
 };
 use rosless_cli::{Failure, Result, output};
 use serde_json::{Value, json};
@@ -24,7 +23,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
     setup.planner.strategy = args.behaviour.strategy();
     let limits = Limits::uniform(4.0, args.max_velocity, args.max_acceleration);
     (setup.arm.robot.limits, setup.planner.robot.limits) = (limits, limits);
-    let search = if args.exhaustive { Search::Exhaustive } else { Search::Online };
+    let effort = if args.exhaustive { 3_000_000 } else { 100_000 };
 
     // Before the work, so that a wrong path does not cost minutes.
     let failed =
@@ -33,7 +32,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
     let plot = args.plot.as_ref().map(open).transpose()?;
     let mut records = Vec::new();
     let started = Instant::now();
-    let report = evaluate(&setup, args.throws, args.seed, search, |record| {
+    let report = evaluate(&setup, args.throws, args.seed, effort, |record| {
         if plot.is_some() && records.len() < plot::MOST_FLIGHTS {
             records.push(record);
         }
@@ -62,18 +61,31 @@ fn table(report: &Report, args: &EvaluateArgs, seconds: f64) -> String {
         args.max_acceleration,
     );
     text += &format!(
-        "{:<38} {:>7} {:>9} {:>7} {:>18}\n",
-        "highest point", "throws", "feasible", "caught", "of feasible"
+        "{:<38} {:>7} {:>7} {:>7} {:>8} {:>11}\n",
+        "highest point", "throws", "caught", "bound", "of bound", "impossible"
     );
     for (region, tally) in &report.regions {
         text += &row(region.label(), tally);
     }
     text += &row("all", &report.total);
-    if !report.total.reasons.is_empty() {
-        text += "\nnot caught because:\n";
-        for (reason, count) in &report.total.reasons {
-            let _ = writeln!(text, "  {count:>6}  {reason}");
+    let total = &report.total;
+    for (title, reasons) in [
+        ("proven impossible", &total.impossible),
+        ("not caught, as the planner or the arm says", &total.reasons),
+    ] {
+        if !reasons.is_empty() {
+            let _ = writeln!(text, "\n{title}:");
+            for (reason, count) in reasons {
+                let _ = writeln!(text, "  {count:>6}  {reason}");
+            }
         }
+    }
+    if total.open > 0 {
+        let _ = writeln!(
+            text,
+            "\n{} throws are in the bound because neither a catch nor a proof against one was found",
+            total.open
+        );
     }
     let _ = writeln!(
         text,
@@ -85,30 +97,22 @@ fn table(report: &Report, args: &EvaluateArgs, seconds: f64) -> String {
 }
 
 fn row(label: &str, tally: &Tally) -> String {
-    let share = |part: u32, whole: u32| {
-        if whole == 0 { "-".into() } else { format!("{:.1} %", 100.0 * f64::from(part) / f64::from(whole)) }
+    let Tally { throws, caught, possible, .. } = *tally;
+    let share = match possible {
+        0 => "-".into(),
+        _ => format!("{:.1} %", 100.0 * f64::from(caught) / f64::from(possible)),
     };
-    format!(
-        "{label:<38} {:>7} {:>9} {:>7} {:>18}\n",
-        tally.throws,
-        share(tally.feasible, tally.throws),
-        share(tally.caught, tally.throws),
-        format!(
-            "{} ({}/{})",
-            share(tally.caught_of_feasible, tally.feasible),
-            tally.caught_of_feasible,
-            tally.feasible
-        ),
-    )
+    format!("{label:<38} {throws:>7} {caught:>7} {possible:>7} {share:>8} {:>11}\n", throws - possible)
 }
 
 fn as_json(report: &Report, args: &EvaluateArgs) -> Value {
     let tally = |t: &Tally| {
         json!({
             "throws": t.throws,
-            "feasible": t.feasible,
             "caught": t.caught,
-            "caught_of_feasible": t.caught_of_feasible,
+            "bound": t.possible,
+            "open": t.open,
+            "impossible": t.impossible,
             "reasons": t.reasons,
         })
     };

@@ -5,6 +5,7 @@ mod arm_node;
 mod clock;
 mod daemon;
 mod evaluate;
+mod markers;
 mod plot;
 mod settings;
 mod target_node;
@@ -40,7 +41,7 @@ Examples:
 
 Then, in another terminal: shooter run & shooter aim 0 -1 0 0.9; shooter fire 4.0
 
-RViz or Foxglove: add a RobotModel on /robot_description, fixed frame `world`.";
+RViz: sim-arm rviz > arm.rviz && rviz2 -d arm.rviz. Foxglove: add /robot_description and /catch_markers, fixed frame `world`.";
 
 #[derive(Subcommand, Debug)]
 enum Command {
@@ -50,6 +51,8 @@ enum Command {
     Evaluate(EvaluateArgs),
     /// Print the scene's robot model.
     Urdf,
+    /// Print a configuration for RViz: model, transforms and markers.
+    Rviz,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -64,7 +67,7 @@ enum NodeName {
 enum StrategyArg {
     /// Always at the highest point of the flight, as documented
     Apex,
-    /// At the highest point if the arm can be there in time, else where it has the most time to spare
+    /// At the highest point if the arm can be there in time, else anywhere on the flight, hand moving if it must
     Best,
 }
 
@@ -148,7 +151,7 @@ struct EvaluateArgs {
     /// Greatest joint acceleration, rad/s²
     #[arg(long, default_value_t = 100.0, value_parser = |text: &str| within(text, 0.01, 1e5))]
     max_acceleration: f64,
-    /// Look far more thoroughly for catches that the planner might overlook (about 0.2 s per throw)
+    /// Try thirty times harder to prove that a throw which was not caught cannot be caught (some seconds for each)
     #[arg(long)]
     exhaustive: bool,
     /// Draw the throws into an SVG file
@@ -161,6 +164,7 @@ fn main() -> ExitCode {
         match &cli.command {
             Command::Run(args) => daemon::run(&Context::new(settings)?, args)?,
             Command::Evaluate(args) => evaluate::run(args)?,
+            Command::Rviz => output::raw(include_str!("../arm.rviz")),
             Command::Urdf => output::raw(&rosless_arm::model::urdf()),
         }
         Ok(())

@@ -92,7 +92,7 @@ fn draw(svg: &mut Svg, view: &View, setup: &Setup, records: &[Record]) {
     let caught = records.iter().filter(|r| r.outcome.caught()).filter_map(|r| r.plan);
     for plan in caught.take(3) {
         let home = Joints::zeros();
-        if let Ok(course) = robot.fastest_move(&plan.position, &plan.rotation, &home, &home) {
+        if let Ok(course) = robot.fastest_move(&plan.hand.position, &plan.hand.rotation, &home, &home) {
             svg.polyline(
                 robot.link_points(&course.goal()).iter().map(|p| view.point(p)),
                 "stroke=\"#1f4fd0\" stroke-width=\"5\" stroke-opacity=\"0.55\" stroke-linecap=\"round\"",

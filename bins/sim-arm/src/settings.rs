@@ -114,11 +114,13 @@ pub(crate) fn arm(node: &Node, current: &CurrentGains) -> Result<ArmConfig, Para
 pub(crate) fn declare_planner(node: &Node, behaviour: &BehaviourArgs) -> Result<()> {
     let strategy = behaviour.strategy_name();
     declare_choice(node, "strategy", strategy, &["apex", "best"], "Where to catch")?;
-    let PlannerConfig { reserve, planning_time, .. } = PlannerConfig::default();
+    let PlannerConfig { reserve, planning_time, regrip, .. } = PlannerConfig::default();
     let description = "Time to spare (s) with which best is content at the highest point";
     declare(node, "reserve", reserve, 0.0, 1.0, description)?;
-    let description = "Time (s) that best needs for planning, before the arm can set off";
+    let description = "Time (s) that best looks for a catch at the most";
     declare(node, "planning_time", planning_time, 0.0, 1.0, description)?;
+    let description = "Time (s) from one catch until the hand can catch again";
+    declare(node, "regrip", regrip, 0.15, 60.0, description)?;
     declare_limits(node)
 }
 
@@ -127,7 +129,8 @@ pub(crate) fn planner(node: &Node) -> Result<PlannerConfig, ParameterError> {
     let strategy =
         if node.parameter::<String>("strategy")? == "best" { Strategy::Best } else { Strategy::Apex };
     let (reserve, planning_time) = (node.parameter("reserve")?, node.parameter("planning_time")?);
-    let mut config = PlannerConfig { strategy, reserve, planning_time, ..PlannerConfig::default() };
+    let regrip = node.parameter("regrip")?;
+    let mut config = PlannerConfig { strategy, reserve, planning_time, regrip, ..PlannerConfig::default() };
     config.robot.limits = limits(node)?;
     Ok(config)
 }

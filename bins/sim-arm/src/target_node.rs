@@ -26,6 +26,8 @@ pub(crate) struct TargetNode {
 
 /// A throw farther from now than this was released by another clock than ours.
 const STRANGE: f64 = 0.2;
+/// An arm that is told this much later than planned is worth a warning, s.
+const LATE: f64 = 0.005;
 /// More throws do not wait for the clock.
 const MOST_WAITING: usize = 8;
 
@@ -86,6 +88,13 @@ impl TargetNode {
                 }
             })?;
         }
+        event_loop.subscribe::<Float32MultiArray>(&node, "ang_debug", Qos::default(), |app, sample| {
+            let now = app.clock.now();
+            if let Some(target) = &mut app.target {
+                // Whoever moves says what is wrong with it.
+                let _ = target.planner.angles(&sample.message.data, now);
+            }
+        })?;
         log::info!(target: node.logger(), "planning catches, strategy {:?}", config.strategy);
         Ok(Self {
             planner: Planner::new(config),
@@ -104,18 +113,21 @@ impl TargetNode {
     fn throw(&mut self, ball: &[f32], now: Duration) {
         let began = monotonic();
         let plan = self.planner.throw(ball, now);
-        let (took, allowed) = (monotonic() - began, self.planner.config.planning_time);
-        if self.planner.config.strategy == Strategy::Best && took.as_secs_f64() > allowed {
+        let took = monotonic() - began;
+        if let Ok(catch) = &plan
+            && self.planner.config.strategy == Strategy::Best
+            && (now + took).as_secs_f64() > catch.tell_by + LATE
+        {
             let logger = self.node.logger();
-            log::warn!(target: logger, "planning took {took:.1?}, longer than planning_time {allowed} s: the arm starts late");
+            log::warn!(target: logger, "planning took {took:.1?}, longer than this machine should need: the arm starts late");
         }
         match plan {
             Ok(catch) => {
                 // In this order, as the original: an arm drops the closing time when its target is out of reach.
                 self.reserve.publish(&Float32 { data: catch.close_at as f32 });
-                self.target.publish(&array(&catch.target().to_array()));
+                self.target.publish(&array(&catch.hand.to_array()));
                 let spare = catch.slack.map(|s| format!(", {s:.3} s to spare")).unwrap_or_default();
-                let [x, y, z]: [f64; 3] = catch.position.into();
+                let [x, y, z]: [f64; 3] = catch.hand.position.into();
                 log::info!(
                     target: self.node.logger(),
                     "catch at {:.3} s, ({x:.3}, {y:.3}, {z:.3}) m{spare}",

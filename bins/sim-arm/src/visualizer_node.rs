@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, time::Duration};
 
-use rosless_arm::{CatchVerdict, ClockNews, HandState, JOINT_NAMES, Judged, Malformed, Scene, model};
+use rosless_arm::{Ball, CatchVerdict, ClockNews, HandState, JOINT_NAMES, Judged, Malformed, Scene, model};
 use rosless_cli::{Failure, Result};
 use rosless_graph::{Client, Context, EventLoop, Gid, Node, Publisher, Qos, SampleInfo, lines, monotonic};
 use rosless_wire::{
@@ -20,6 +20,7 @@ use rosless_wire::{
 use crate::{
     clock::{since_epoch, wall},
     daemon::App,
+    markers::Markers,
     settings,
     verdict::Verdicts,
 };
@@ -37,6 +38,7 @@ pub(crate) struct VisualizerNode {
     /// On the monotonic clock.
     next_show: Duration,
     verdicts: Verdicts,
+    markers: Markers,
     /// The hand's last message: from whom, and its number.
     last_hand: Option<(Gid, i64)>,
     arm: Client<GetHandState, App>,
@@ -44,18 +46,19 @@ pub(crate) struct VisualizerNode {
     _description: Publisher<Text>,
 }
 
-type Update = fn(&mut Scene, &[f32], &SampleInfo) -> Result<(), Malformed>;
+/// The last argument is the arm's time.
+type Update = fn(&mut Scene, &[f32], &SampleInfo, Duration) -> Result<(), Malformed>;
 
-fn launcher_moved(scene: &mut Scene, data: &[f32], _: &SampleInfo) -> Result<(), Malformed> {
+fn launcher_moved(scene: &mut Scene, data: &[f32], _: &SampleInfo, _: Duration) -> Result<(), Malformed> {
     scene.launcher_moved(data)
 }
 
-fn ball_thrown(scene: &mut Scene, data: &[f32], _: &SampleInfo) -> Result<(), Malformed> {
+fn ball_thrown(scene: &mut Scene, data: &[f32], _: &SampleInfo, _: Duration) -> Result<(), Malformed> {
     scene.ball_thrown(data, monotonic())
 }
 
-fn arm_moved(scene: &mut Scene, data: &[f32], info: &SampleInfo) -> Result<(), Malformed> {
-    scene.arm_moved(data, info.source_stamp.map(since_epoch))
+fn arm_moved(scene: &mut Scene, data: &[f32], info: &SampleInfo, now: Duration) -> Result<(), Malformed> {
+    scene.arm_moved(data, info.source_stamp.map(since_epoch), now)
 }
 
 impl VisualizerNode {
@@ -72,8 +75,16 @@ impl VisualizerNode {
         ];
         for (topic, qos, update) in inputs {
             event_loop.subscribe::<Float32MultiArray>(&node, topic, qos, move |app, sample| {
+                let now = app.clock.now();
+                if topic == "ball_initial_state"
+                    && let (Some(visualizer), Ok(ball)) =
+                        (&app.visualizer, Ball::from_array(&sample.message.data))
+                {
+                    visualizer.markers.flight(&ball);
+                }
                 if let Some(visualizer) = &mut app.visualizer
-                    && let Err(reason) = update(&mut visualizer.scene, &sample.message.data, &sample.info)
+                    && let Err(reason) =
+                        update(&mut visualizer.scene, &sample.message.data, &sample.info, now)
                 {
                     log::warn!(target: visualizer.node.logger(), "{topic} ignored: {reason}");
                 }
@@ -121,6 +132,7 @@ impl VisualizerNode {
             period,
             next_show: monotonic(),
             verdicts: Verdicts::new(&node)?,
+            markers: Markers::new(&node)?,
             last_hand: None,
             arm: event_loop.client(&node, "get_hand_state")?,
             _description: description,
@@ -164,7 +176,7 @@ impl VisualizerNode {
             }
             match answer.map(|a| HandState::from_array(&a.hand_state)) {
                 Ok(Ok(hand)) => match visualizer.scene.judge_later(at, &hand, seen) {
-                    Some(judged) => visualizer.tell(&judged),
+                    Some(judged) => visualizer.tell(&judged, at),
                     None => {
                         let late = 1e3 * (seen - at);
                         visualizer
@@ -180,12 +192,13 @@ impl VisualizerNode {
     fn judge_by_report(&mut self, at: f64, sent: Option<Duration>) -> bool {
         let Some(hand) = sent.and_then(|sent| self.scene.hand_at_closing(sent)) else { return false };
         if let Some(judged) = self.scene.judge(at, &hand) {
-            self.tell(&judged);
+            self.tell(&judged, at);
         }
         true
     }
 
-    fn tell(&mut self, judged: &Judged) {
+    fn tell(&mut self, judged: &Judged, at: f64) {
+        self.markers.verdict(judged, &judged.ball.at(at - judged.ball.released).0);
         print_verdict(judged);
         self.verdicts.tell(&CatchVerdict::judged(judged));
         match judged.verdict.miss {

@@ -29,16 +29,18 @@ fn evaluate_is_repeatable_and_counts_every_throw() {
 }
 
 #[test]
-fn best_catches_more_than_apex_and_all_that_is_feasible() {
+fn best_catches_more_than_apex_and_nearly_all_of_the_bound() {
     let caught = |strategy| {
         let output =
             sim_arm(&["evaluate", "--throws", "60", "--seed", "3", "--json", "--strategy", strategy]);
         let report: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
-        let total = &report["total"];
-        (total["caught"].as_u64().unwrap(), total["feasible"] == total["caught_of_feasible"])
+        let number = |key: &str| report["total"][key].as_u64().unwrap();
+        let impossible = report["total"]["impossible"].as_object().unwrap().values();
+        assert_eq!(number("bound") + impossible.map(|n| n.as_u64().unwrap()).sum::<u64>(), 60);
+        (number("caught"), number("bound"))
     };
-    let ((apex, _), (best, all)) = (caught("apex"), caught("best"));
-    assert!(best > apex && all, "apex {apex}, best {best}, all feasible caught: {all}");
+    let ((apex, _), (best, bound)) = (caught("apex"), caught("best"));
+    assert!(best > apex && best * 100 >= bound * 95, "apex {apex}, best {best}, bound {bound}");
 }
 
 #[test]
@@ -46,7 +48,7 @@ fn the_plot_is_an_svg_with_both_views() {
     let path = std::env::temp_dir().join(format!("sim-arm-plot-{}.svg", std::process::id()));
     let output =
         sim_arm(&["evaluate", "--throws", "20", "--strategy", "best", "--plot", path.to_str().unwrap()]);
-    assert!(output.status.success() && stdout(&output).contains("of feasible"));
+    assert!(output.status.success() && stdout(&output).contains("of bound"));
     let svg = std::fs::read_to_string(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     assert!(svg.starts_with("<svg") && svg.contains("side view") && svg.contains("from above"));
@@ -70,6 +72,7 @@ fn wrong_usage_is_said_and_has_its_exit_code() {
         assert!(errors.contains(reason), "{args:?}: {errors}");
     }
     assert!(stdout(&sim_arm(&["urdf"])).contains("joint_6"));
+    assert!(stdout(&sim_arm(&["rviz"])).contains("/catch_markers"));
 }
 
 #[test]

@@ -10,7 +10,9 @@ pub const GRAVITY: f64 = 9.8;
 pub struct Ball {
     /// When it was released, seconds since the arm's start.
     pub released: f64,
+    /// Where it was released, m.
     pub position: Vector3<f64>,
+    /// How fast it was released, m/s.
     pub velocity: Vector3<f64>,
 }
 
@@ -51,7 +53,9 @@ pub fn upright_hand(velocity: &Vector3<f64>) -> Matrix3<f64> {
 /// Where the launcher stands and points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Launcher {
+    /// Sideways, m.
     pub x: f64,
+    /// Distance from the arm, m; negative is before it.
     pub z: f64,
     /// Heading about y, 0 towards +z.
     pub phi: f64,

@@ -5,11 +5,17 @@ use std::time::Duration;
 /// The arm's start (seconds since the Unix epoch) taken apart as its service tells it: years of 12 months of 30 days.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct InitTime {
+    /// Years of 360 days.
     pub year: i32,
+    /// Months of 30 days, from 0.
     pub month: i32,
+    /// Days, from 0.
     pub day: i32,
+    /// Hours.
     pub hour: i32,
+    /// Minutes.
     pub minute: i32,
+    /// Whole seconds.
     pub second: i32,
     /// The fraction of a second.
     pub lower: f32,
@@ -80,6 +86,7 @@ impl ArmClock {
         }
     }
 
+    /// Has the arm said when it started?
     pub fn is_known(&self) -> bool {
         self.offset.is_some()
     }

@@ -2,12 +2,11 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use nalgebra::{Matrix3, Vector3};
-
 use rosless_engine::{Engine, Now};
 
 use crate::{
     Ball, Gains, HandState, Joints, LimitViolation, Malformed, Move, Robot, Unreachable,
+    clearance::Touch,
     flights::Flights,
     layout::{arm_state_to_array, joint_target_from_array},
     pd::PdStep,
@@ -19,6 +18,12 @@ const ARRIVED: f64 = 1e-4;
 const PAIRING: Duration = Duration::from_millis(250);
 /// A closing time that is over on arrival waits this long for its target, which may turn out unreachable.
 const GRACE: Duration = Duration::from_millis(20);
+/// A caught ball is held at least this long before the hand opens for the next one.
+const GRIP: Duration = Duration::from_millis(100);
+/// From one catch until the hand can catch again.
+pub(crate) const REGRIP: Duration = Duration::from_millis(150);
+/// A PD move is looked ahead at for this long at the most.
+const FORESIGHT: Duration = Duration::from_secs(10);
 /// Closing times older or farther ahead than these come from another clock.
 const OLDEST: Duration = Duration::from_secs(1);
 const FARTHEST: Duration = Duration::from_secs(30);
@@ -29,15 +34,18 @@ pub enum Control {
     /// PD control with switched gains, one choice of gains per period.
     #[default]
     Pd,
-    /// The fastest move the limits allow, to rest at the target.
+    /// The fastest move the limits allow, to rest at the target; or through a moving target just when the hand closes.
     Timed,
 }
 
 /// What can be set about the controller.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ArmConfig {
+    /// Links and limits.
     pub robot: Robot,
+    /// How it moves.
     pub control: Control,
+    /// For PD control.
     pub gains: Gains,
     /// Control period, and the period of reported states.
     pub period: Duration,
@@ -76,41 +84,91 @@ pub enum ArmOutput {
     /// Angles and speeds, to be published. The last one before a closing hand is of that very instant.
     State([f32; 12]),
     /// The hand closed or opened at this instant.
-    Hand { closed: bool, at: Duration },
-    /// A target was taken; the fastest move there would take this many seconds.
-    Accepted { needs: f64 },
+    Hand {
+        /// Closed, or opened.
+        closed: bool,
+        /// When.
+        at: Duration,
+    },
+    /// A target was taken.
+    Accepted {
+        /// Seconds that the fastest move to rest there would take.
+        needs: f64,
+    },
+    /// An input had more values than it needs; they were ignored.
+    Surplus {
+        /// How many.
+        values: usize,
+    },
     /// An input was not taken.
     Refused(Refusal),
-    /// The hand will not close for a throw: the one with this release time, where the arm knows of its ball.
-    LetGo { released: Option<f64>, reason: LetGo },
+    /// The hand will not close for a throw.
+    LetGo {
+        /// The throw's release time, where the arm knows of its ball.
+        released: Option<f64>,
+        /// Why.
+        reason: LetGo,
+    },
 }
 
 /// Why the hand does not close for a throw.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum LetGo {
+    /// Its target or closing time was refused.
     #[error("{0}")]
     Refused(#[from] Refusal),
-    #[error("the catch planned for {:.3} s is given up for a newer throw", close_at.as_secs_f64())]
-    Superseded { close_at: Duration },
+    /// The hand catches another ball at nearly the same time.
+    #[error("the hand closes for another ball at {:.3} s and cannot open and close again by then", close_at.as_secs_f64())]
+    HandBusy {
+        /// When.
+        close_at: Duration,
+    },
+    /// Too many are waited for.
+    #[error("the catch planned for {:.3} s is given up: too many throws are waiting", close_at.as_secs_f64())]
+    Superseded {
+        /// When the hand would have closed.
+        close_at: Duration,
+    },
 }
 
 /// Why the controller did not take an input.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum Refusal {
+    /// The array.
     #[error("malformed {0}")]
     Malformed(#[from] Malformed),
+    /// No posture puts the hand there.
     #[error("unreachable target: {0}")]
     Unreachable(#[from] Unreachable),
+    /// A joint would leave its range.
     #[error("{0}")]
     Limit(#[from] LimitViolation),
-    #[error("a target with speeds is refused: the arm comes to rest at its target, send zeros")]
+    /// The posture, or the way there, is not free.
+    #[error("blocked target: {0}")]
+    Blocked(#[from] Touch),
+    /// Speeds are for timed control.
+    #[error(
+        "a target with speeds is refused under pd control: the arm comes to rest at its target, send zeros or set control to timed"
+    )]
     MovingTarget,
+    /// Speeds are for hand poses.
+    #[error(
+        "a target with speeds is refused here: the arm comes to rest at the angles, send six values or zero speeds"
+    )]
+    MovingAngles,
+    /// Not a number.
     #[error("closing time {0} is not a finite number")]
     CloseTimeNotFinite(f32),
+    /// Another clock's.
     #[error(
         "closing time {close_at} s, but now is {now:.3} s: is the sender using this arm's clock (get_init_time)?"
     )]
-    CloseTimeOutOfRange { close_at: f32, now: f64 },
+    CloseTimeOutOfRange {
+        /// As it was sent.
+        close_at: f32,
+        /// When it arrived.
+        now: f64,
+    },
 }
 
 #[expect(clippy::large_enum_variant, reason = "there is one, and a box would allocate while controlling")]
@@ -129,8 +187,8 @@ struct Reservation {
     /// waits for its target.
     due: Option<Duration>,
     received: Duration,
-    /// Where its throw's target is, once that has been taken.
-    target: Option<Vector3<f64>>,
+    /// Its throw's target, once that has been taken.
+    hand: Option<HandState>,
 }
 
 /// A target whose closing time has not arrived yet.
@@ -138,7 +196,7 @@ struct Reservation {
 struct EarlyTarget {
     received: Duration,
     /// `None`: it was refused, and its closing time will be ignored.
-    taken: Option<Vector3<f64>>,
+    taken: Option<HandState>,
 }
 
 /// Closing times and targets that wait for each other; more are a flood.
@@ -164,6 +222,7 @@ pub struct ArmController {
     reservations: VecDeque<Reservation>,
     early_targets: VecDeque<EarlyTarget>,
     flights: Flights,
+    closed: Option<Duration>,
     opens: Option<Duration>,
     outputs: VecDeque<ArmOutput>,
 }
@@ -180,11 +239,13 @@ impl ArmController {
             reservations: VecDeque::with_capacity(MOST_WAITING),
             early_targets: VecDeque::with_capacity(MOST_WAITING),
             flights: Flights::default(),
+            closed: None,
             opens: None,
             outputs,
         }
     }
 
+    /// The settings in force.
     pub fn config(&self) -> &ArmConfig {
         &self.config
     }
@@ -283,44 +344,126 @@ impl ArmController {
 
     fn target(&mut self, data: &[f32], now: Duration) {
         let pose = HandState::from_array(data);
-        let planned = pose.map_err(Refusal::from).and_then(|hand| {
-            if hand.velocity.amax() > 5e-4 || hand.rotation_rate.amax() > 5e-4 {
-                return Err(Refusal::MovingTarget);
-            }
-            let (angles, speeds) = self.state_at(now);
-            let course = self.config.robot.fastest_move(&hand.position, &hand.rotation, &angles, &speeds)?;
-            Ok((angles, speeds, course))
-        });
-        let place = pose.ok().map(|hand| hand.position);
+        let planned = pose.map_err(Refusal::from).and_then(|hand| Ok((hand, self.check(&hand, now)?)));
         // The closing time that arrived with this target, if it came first.
-        let waits = |r: &Reservation| r.target.is_none() && now.saturating_sub(r.received) < PAIRING;
+        let waits = |r: &Reservation| r.hand.is_none() && now.saturating_sub(r.received) < PAIRING;
         let own = self.reservations.iter().position(waits);
         match (planned, own) {
-            (Ok((angles, speeds, course)), own) => {
-                self.outputs.push_back(ArmOutput::Accepted { needs: course.duration() });
-                self.start(angles, speeds, course.goal(), now);
+            (Ok((hand, needs)), own) => {
+                self.outputs.push_back(ArmOutput::Accepted { needs });
+                let own = own.filter(|index| {
+                    let refused = self.reservations[*index].due.is_none();
+                    if refused {
+                        self.reservations.remove(*index);
+                    }
+                    !refused
+                });
                 match own {
-                    Some(index) if self.reservations[index].due.is_none() => {
-                        self.reservations.remove(index);
-                    }
                     Some(index) => {
-                        self.reservations[index].target = place;
-                        self.prepare_for(index, now);
+                        self.reservations[index].hand = Some(hand);
+                        self.commit(index, now);
                     }
-                    None => self.remember(EarlyTarget { received: now, taken: place }),
+                    None => {
+                        // Nothing says when: a hand that rests there can only be early.
+                        if hand.rests() && self.next_catch().is_none() {
+                            self.go(&hand, now, now);
+                        }
+                        self.remember(EarlyTarget { received: now, taken: Some(hand) });
+                    }
                 }
             }
             (Err(refusal), Some(index)) => match self.reservations.remove(index) {
                 Some(Reservation { at, due: Some(_), .. }) => {
-                    self.let_go(place.as_ref(), Some(at.as_secs_f64()), refusal.into());
+                    self.let_go(pose.ok().as_ref(), Some(at.as_secs_f64()), refusal.into());
                 }
                 // What becomes of the throw was decided with its closing time.
                 _ => self.outputs.push_back(ArmOutput::Refused(refusal)),
             },
             (Err(refusal), None) => {
                 self.remember(EarlyTarget { received: now, taken: None });
-                self.let_go(place.as_ref(), None, refusal.into());
+                self.let_go(pose.ok().as_ref(), None, refusal.into());
             }
+        }
+    }
+
+    /// Seconds that the fastest move to a hand's pose takes, if the arm may go there.
+    fn check(&self, hand: &HandState, now: Duration) -> Result<f64, Refusal> {
+        let robot = &self.config.robot;
+        if !hand.rests() && self.config.control == Control::Pd {
+            return Err(Refusal::MovingTarget);
+        }
+        let (angles, speeds) = self.state_at(now);
+        let course = robot.fastest_move(&hand.position, &hand.rotation, &angles, &speeds)?;
+        robot.clearance(&course.goal())?;
+        if hand.rests() && self.next_catch().is_none() {
+            self.way_is_clear(&self.motion_to(angles, speeds, course.goal(), now))?;
+        }
+        Ok(course.duration())
+    }
+
+    /// Looks ahead along a motion for what it would touch.
+    fn way_is_clear(&self, motion: &Motion) -> Result<(), Touch> {
+        let robot = &self.config.robot;
+        match motion {
+            Motion::Rest(_) => Ok(()),
+            Motion::Timed { course, .. } => robot.way_is_clear(course),
+            Motion::Pd { step, .. } => {
+                let period = self.config.period.as_secs_f64();
+                let (mut step, goal) = (*step, step.goal());
+                for _ in 0..(FORESIGHT.as_secs_f64() / period) as u32 {
+                    let looks = (period / 0.02).ceil().max(1.0);
+                    for k in 1..=looks as u32 {
+                        robot.clearance(&step.at(period * f64::from(k) / looks, &robot.limits).0)?;
+                    }
+                    let (angles, speeds) = step.at(period, &robot.limits);
+                    if (angles - goal).amax() <= ARRIVED && speeds.amax() <= ARRIVED {
+                        break;
+                    }
+                    step = self.pd_step(angles, speeds, goal);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The catch that comes first of those whose target and closing time are both known.
+    fn next_catch(&self) -> Option<usize> {
+        let known = self.reservations.iter().enumerate().filter(|(_, r)| r.hand.is_some() && r.due.is_some());
+        known.min_by_key(|(_, r)| r.at).map(|(index, _)| index)
+    }
+
+    /// The throw at `index` is one to catch: now, or after those that come before it.
+    fn commit(&mut self, index: usize, now: Duration) {
+        let at = self.reservations[index].at;
+        let others = self.reservations.iter().filter(|r| r.hand.is_some() && r.due.is_some()).map(|r| r.at);
+        let near = |other: &Duration| *other != at && other.abs_diff(at) < REGRIP;
+        if let Some(close_at) = others.chain(self.closed).find(near) {
+            let Some(Reservation { hand, .. }) = self.reservations.remove(index) else { return };
+            return self.let_go(hand.as_ref(), Some(at.as_secs_f64()), LetGo::HandBusy { close_at });
+        }
+        if self.next_catch() == Some(index) {
+            self.go_to_next(now);
+        }
+        self.let_loose(now);
+    }
+
+    fn go_to_next(&mut self, now: Duration) {
+        if let Some(Reservation { at, hand: Some(hand), .. }) =
+            self.next_catch().map(|i| self.reservations[i])
+        {
+            self.go(&hand, at, now);
+        }
+    }
+
+    /// Sets off for a hand's pose, to be there at `at` if it is a moving one.
+    fn go(&mut self, hand: &HandState, at: Duration, now: Duration) {
+        let (angles, speeds) = self.state_at(now);
+        let time = at.saturating_sub(now).as_secs_f64();
+        // Whether it can be reached was asked when it arrived.
+        let Ok(course) = self.config.robot.course(hand, &angles, &speeds, time) else { return };
+        match self.config.control {
+            Control::Pd => self.start(angles, speeds, course.goal(), now),
+            Control::Timed => self.set_off(Motion::Timed { since: now, course }, now),
         }
     }
 
@@ -332,7 +475,7 @@ impl ArmController {
     }
 
     fn close_at(&mut self, time: f32, now: Duration) {
-        let target = match self.early_targets.pop_front() {
+        let hand = match self.early_targets.pop_front() {
             Some(EarlyTarget { taken: None, .. }) => return,
             Some(EarlyTarget { taken, .. }) => taken,
             None => None,
@@ -343,72 +486,90 @@ impl ArmController {
         match instant(time, now) {
             Ok(at) => {
                 let due = Some(if at <= now { now + GRACE } else { at });
-                self.reservations.push_back(Reservation { at, due, received: now, target });
-                match target {
-                    Some(_) => self.prepare_for(self.reservations.len() - 1, now),
+                self.reservations.push_back(Reservation { at, due, received: now, hand });
+                match hand {
+                    Some(_) => self.commit(self.reservations.len() - 1, now),
                     None => self.let_loose(now),
                 }
             }
             Err(refusal) => {
-                if target.is_none() {
-                    let refused = Reservation { at: now, due: None, received: now, target: None };
+                if hand.is_none() {
+                    let refused = Reservation { at: now, due: None, received: now, hand: None };
                     self.reservations.push_back(refused);
                 }
                 let at = Some(f64::from(time)).filter(|time| time.is_finite());
-                self.outputs.push_back(match self.flights.lose(target.as_ref(), at) {
-                    Some(ball) => ArmOutput::LetGo { released: Some(ball.released), reason: refusal.into() },
-                    // A closing time without a ball was no throw.
-                    None => ArmOutput::Refused(refusal),
-                });
+                self.outputs.push_back(
+                    match self.flights.lose(hand.map(|hand| hand.position).as_ref(), at) {
+                        Some(ball) => {
+                            ArmOutput::LetGo { released: Some(ball.released), reason: refusal.into() }
+                        }
+                        // A closing time without a ball was no throw.
+                        None => ArmOutput::Refused(refusal),
+                    },
+                );
             }
         }
     }
 
-    /// The throw at `index` is the one to catch: earlier ones are given up.
-    fn prepare_for(&mut self, index: usize, now: Duration) {
-        (0..index).for_each(|_| self.supersede_oldest());
-        self.let_loose(now);
-    }
-
     fn supersede_oldest(&mut self) {
-        if let Some(Reservation { at, target: Some(place), .. }) = self.reservations.pop_front() {
-            self.let_go(Some(&place), Some(at.as_secs_f64()), LetGo::Superseded { close_at: at });
+        if let Some(Reservation { at, hand: Some(hand), .. }) = self.reservations.pop_front() {
+            self.let_go(Some(&hand), Some(at.as_secs_f64()), LetGo::Superseded { close_at: at });
         }
     }
 
     /// A hand still closed from the last catch has to let go before it can catch again.
     fn let_loose(&mut self, now: Duration) {
-        if self.opens.is_some() {
+        let (Some(closed), Some(opens)) = (self.closed, self.opens) else { return };
+        let at = opens.min(closed + GRIP);
+        if at <= now {
             self.open(now);
+        } else {
+            self.opens = Some(at);
         }
     }
 
-    fn let_go(&mut self, place: Option<&Vector3<f64>>, at: Option<f64>, reason: LetGo) {
-        let released = self.flights.lose(place, at).map(|ball| ball.released);
+    fn let_go(&mut self, hand: Option<&HandState>, at: Option<f64>, reason: LetGo) {
+        let released =
+            self.flights.lose(hand.map(|hand| hand.position).as_ref(), at).map(|ball| ball.released);
         self.outputs.push_back(ArmOutput::LetGo { released, reason });
     }
 
     fn angles(&mut self, data: &[f32], now: Duration) -> Result<(), Refusal> {
         let (goal, goal_speeds) = joint_target_from_array(data)?;
         if goal_speeds.amax() > 5e-4 {
-            return Err(Refusal::MovingTarget);
+            return Err(Refusal::MovingAngles);
         }
-        self.config.robot.limits.check(&goal)?;
+        let robot = &self.config.robot;
+        robot.limits.check(&goal)?;
+        robot.clearance(&goal)?;
         let (angles, speeds) = self.state_at(now);
-        let needs = Move::new(&angles, &speeds, &goal, &self.config.robot.limits).duration();
+        let motion = self.motion_to(angles, speeds, goal, now);
+        self.way_is_clear(&motion)?;
+        let needs = Move::new(&angles, &speeds, &goal, &robot.limits).duration();
+        if (7..12).contains(&data.len()) {
+            self.outputs.push_back(ArmOutput::Surplus { values: data.len() - 6 });
+        }
         self.outputs.push_back(ArmOutput::Accepted { needs });
-        self.start(angles, speeds, goal, now);
+        self.set_off(motion, now);
         Ok(())
     }
 
-    fn start(&mut self, angles: Joints, speeds: Joints, goal: Joints, now: Duration) {
-        self.motion = match self.config.control {
+    fn motion_to(&self, angles: Joints, speeds: Joints, goal: Joints, now: Duration) -> Motion {
+        match self.config.control {
             Control::Pd => Motion::Pd { since: now, step: self.pd_step(angles, speeds, goal) },
             Control::Timed => Motion::Timed {
                 since: now,
                 course: Move::new(&angles, &speeds, &goal, &self.config.robot.limits),
             },
-        };
+        }
+    }
+
+    fn start(&mut self, angles: Joints, speeds: Joints, goal: Joints, now: Duration) {
+        self.set_off(self.motion_to(angles, speeds, goal, now), now);
+    }
+
+    fn set_off(&mut self, motion: Motion, now: Duration) {
+        self.motion = motion;
         self.next_report = Some(now + self.config.period);
     }
 
@@ -451,16 +612,23 @@ impl ArmController {
             if over {
                 r.due = None;
             }
-            !over || (r.target.is_none() && at.saturating_sub(r.received) < PAIRING)
+            !over || (r.hand.is_none() && at.saturating_sub(r.received) < PAIRING)
         });
-        if let Some(place) = reservation.target {
-            self.flights.lose(Some(&place), Some(reservation.at.as_secs_f64()));
+        if let Some(hand) = reservation.hand {
+            self.flights.lose(Some(&hand.position), Some(reservation.at.as_secs_f64()));
         }
-        self.let_loose(at);
+        if self.opens.is_some() {
+            self.open(at);
+        }
         let (angles, speeds) = self.state_at(at);
         self.outputs.push_back(ArmOutput::State(arm_state_to_array(&angles, &speeds)));
         self.outputs.push_back(ArmOutput::Hand { closed: true, at });
+        self.closed = Some(at);
         self.opens = Some(at + self.config.hold);
+        if self.next_catch().is_some() {
+            self.go_to_next(at);
+            self.let_loose(at);
+        }
     }
 
     fn open(&mut self, at: Duration) {
@@ -499,21 +667,5 @@ fn instant(time: f32, now: Duration) -> Result<Duration, Refusal> {
         Err(Refusal::CloseTimeOutOfRange { close_at: time, now: now.as_secs_f64() })
     } else {
         Ok(Duration::from_secs_f64(time.into()))
-    }
-}
-
-impl Robot {
-    /// Of all postures that put the hand at a pose, the move to the one reached soonest from a moving start.
-    pub fn fastest_move(
-        &self,
-        position: &Vector3<f64>,
-        rotation: &Matrix3<f64>,
-        angles: &Joints,
-        speeds: &Joints,
-    ) -> Result<Move, Unreachable> {
-        let solutions = self.inverse_frame(position, rotation, angles)?;
-        let course = |goal: &Joints| Move::shortest(angles, speeds, goal, &self.limits);
-        let goal = solutions.best_by(|goal| course(goal).duration())?;
-        Ok(course(&goal))
     }
 }

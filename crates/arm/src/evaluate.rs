@@ -5,17 +5,19 @@ use std::{collections::BTreeMap, time::Duration};
 use nalgebra::Vector3;
 
 use crate::{
-    ArmConfig, ArmController, ArmInput, ArmOutput, Ball, Catch, GRAVITY, Joints, Launcher, LetGo, Miss,
-    NoCatch, Planner, PlannerConfig, Refusal, Scene, Unreachable, Verdict,
+    ArmConfig, ArmController, ArmInput, ArmOutput, Ball, Catch, Control, GRAVITY, Joints, Launcher, LetGo,
+    Miss, NoCatch, Planner, PlannerConfig, Refusal, Scene, Strategy, Unreachable, Verdict,
+    bound::{Feasibility, Question},
     layout::next_wire_time,
-    planner::{Problem, Search},
     random::Seeded,
 };
 
 /// A launcher and a speed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Throw {
+    /// From where, and which way.
     pub launcher: Launcher,
+    /// How fast, m/s.
     pub speed: f64,
 }
 
@@ -43,7 +45,9 @@ impl Throw {
 /// Everything that decides how a throw ends.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Setup {
+    /// The arm.
     pub arm: ArmConfig,
+    /// Who tells it what to do.
     pub planner: PlannerConfig,
     /// Seconds from the release until the planner and the arm know of it.
     pub latency: f64,
@@ -56,11 +60,12 @@ pub enum Outcome {
     Judged(Verdict),
     /// The planner let the ball go.
     LetGo(NoCatch),
-    /// The arm refused the target.
-    Refused(Refusal),
+    /// The arm did not take the catch.
+    Refused(LetGo),
 }
 
 impl Outcome {
+    /// Was it a catch?
     pub fn caught(&self) -> bool {
         matches!(self, Self::Judged(verdict) if verdict.caught())
     }
@@ -76,9 +81,17 @@ impl Outcome {
             }
             Self::LetGo(NoCatch::TooLate { .. }) => "no point in time",
             Self::LetGo(NoCatch::OutOfReach(_)) => "no point in reach",
-            Self::Refused(Refusal::Unreachable(Unreachable::TooFar { .. })) => "apex too far",
-            Self::Refused(Refusal::Unreachable(Unreachable::TooFarAside { .. })) => "apex too far aside",
-            Self::Refused(Refusal::Unreachable(Unreachable::TooClose { .. })) => "apex too close",
+            Self::LetGo(NoCatch::NoPosture) => "no posture takes it in",
+            Self::LetGo(NoCatch::Busy { .. }) | Self::Refused(LetGo::HandBusy { .. }) => {
+                "busy with another ball"
+            }
+            Self::Refused(LetGo::Refused(Refusal::Unreachable(unreachable))) => match unreachable {
+                Unreachable::TooFar { .. } => "apex too far",
+                Unreachable::TooFarAside { .. } => "apex too far aside",
+                Unreachable::TooClose { .. } => "apex too close",
+                _ => "refused",
+            },
+            Self::Refused(LetGo::Refused(Refusal::Blocked(_))) => "arm would touch the floor or itself",
             Self::Refused(_) | Self::LetGo(NoCatch::Malformed(_)) => "refused",
         })
     }
@@ -98,14 +111,28 @@ pub struct Simulation {
 /// One throw as it happened, for tables and pictures.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Record {
+    /// As it was thrown.
     pub ball: Ball,
+    /// What was planned.
     pub plan: Option<Catch>,
+    /// What became of it.
     pub outcome: Outcome,
     /// When the hand closed, if it did.
     pub closed_at: Option<f64>,
 }
 
+/// What happens next to a throw.
+#[expect(clippy::large_enum_variant, reason = "a handful at a time")]
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    /// The planner hears of it.
+    Hear,
+    /// The arm is told.
+    Tell(Catch),
+}
+
 impl Simulation {
+    /// An arm at home, time 0.
     pub fn new(setup: Setup) -> Self {
         Self {
             setup,
@@ -116,71 +143,99 @@ impl Simulation {
         }
     }
 
+    /// The arm as it is now.
     pub fn arm(&self) -> &ArmController {
         &self.arm
     }
 
     /// Lets `seconds` pass without a throw.
     pub fn wait(&mut self, seconds: f64) {
-        self.run_until(self.now + seconds, |_, _| None::<()>);
+        self.run_until(self.now + seconds, |_, _| {});
     }
 
     /// Throws a ball now and runs until its fate is known.
     pub fn throw(&mut self, throw: &Throw) -> Record {
-        let ball = throw.launcher.release(throw.speed, next_wire_time(self.now));
-        let array = ball.to_array();
-        let let_go = |reason| Record { ball, plan: None, outcome: Outcome::LetGo(reason), closed_at: None };
-        if let Err(reason) = self.scene.ball_thrown(&array, Duration::from_secs_f64(self.now)) {
-            return let_go(reason.into());
-        }
-        self.run_until(ball.released + self.setup.latency, |_, _| None::<()>);
-        let now = Duration::from_secs_f64(self.now);
+        self.volley(&[(0.0, *throw)]).remove(0)
+    }
 
-        let plan = match self.planner.throw(&array, now) {
-            Ok(plan) => plan,
-            Err(reason) => return let_go(reason),
+    /// Throws several balls, each so many seconds from now, and runs until the fate of all is known. In the order given.
+    pub fn volley(&mut self, throws: &[(f64, Throw)]) -> Vec<Record> {
+        let start = self.now;
+        // The arm neither refused nor closed: nothing became of it.
+        let nothing = Outcome::LetGo(NoCatch::NoPosture);
+        let record = |(after, throw): &(f64, Throw)| {
+            let ball = throw.launcher.release(throw.speed, next_wire_time(start + after));
+            (Record { ball, plan: None, outcome: nothing, closed_at: None }, false)
         };
-        self.run_until(self.now + self.setup.planner.delay(), |_, _| None::<()>);
-        let now = Duration::from_secs_f64(self.now);
-        self.arm.handle(ArmInput::CloseAt(plan.close_at as f32), now);
-        self.arm.handle(ArmInput::Target(&plan.target().to_array()), now);
-        let end = plan.close_at.max(self.now) + 0.1;
-        let fate = self.run_until(end, |simulation, output| match output {
-            ArmOutput::LetGo { reason: LetGo::Refused(refusal), .. } => {
-                Some((Outcome::Refused(*refusal), None))
+        // Each with whether its fate is known.
+        let mut records: Vec<(Record, bool)> = throws.iter().map(record).collect();
+        let mut steps: Vec<(f64, usize, Step)> = (0..records.len())
+            .map(|i| (records[i].0.ball.released + self.setup.latency, i, Step::Hear))
+            .collect();
+        let mut end = start;
+        while let Some(next) = (0..steps.len()).min_by(|a, b| steps[*a].0.total_cmp(&steps[*b].0)) {
+            let (at, index, step) = steps.swap_remove(next);
+            self.run_until(at, |simulation, output| simulation.learn(output, &mut records));
+            let now = Duration::from_secs_f64(self.now);
+            match step {
+                Step::Hear => {
+                    let array = records[index].0.ball.to_array();
+                    let heard = self.scene.ball_thrown(&array, now).map_err(NoCatch::from);
+                    self.arm.handle(ArmInput::Ball(&array), now);
+                    match heard.and_then(|()| self.planner.throw(&array, now)) {
+                        Ok(catch) => steps.push((
+                            catch.tell_by.clamp(at, at + self.setup.planner.planning_time),
+                            index,
+                            Step::Tell(catch),
+                        )),
+                        Err(reason) => {
+                            records[index].0.outcome = Outcome::LetGo(reason);
+                            records[index].1 = true;
+                        }
+                    }
+                }
+                Step::Tell(catch) => {
+                    records[index].0.plan = Some(catch);
+                    self.arm.handle(ArmInput::CloseAt(catch.close_at as f32), now);
+                    self.arm.handle(ArmInput::Target(&catch.hand.to_array()), now);
+                    end = end.max(catch.close_at.max(self.now) + 0.1);
+                }
             }
+        }
+        self.run_until(end, |simulation, output| simulation.learn(output, &mut records));
+        records.into_iter().map(|(record, _)| record).collect()
+    }
+
+    /// What an output of the arm says about the throws.
+    fn learn(&mut self, output: &ArmOutput, records: &mut [(Record, bool)]) {
+        let (released, outcome, closed_at) = match output {
+            ArmOutput::LetGo { released, reason } => (*released, Outcome::Refused(*reason), None),
             ArmOutput::Hand { closed: true, at } => {
-                let hand = simulation.arm.hand_state(*at);
-                let judged = simulation.scene.judge(at.as_secs_f32().into(), &hand)?;
-                Some((Outcome::Judged(judged.verdict), Some(at.as_secs_f64())))
+                let hand = self.arm.hand_state(*at);
+                let Some(judged) = self.scene.judge(at.as_secs_f32().into(), &hand) else { return };
+                (Some(judged.ball.released), Outcome::Judged(judged.verdict), Some(at.as_secs_f64()))
             }
-            _ => None,
-        });
-        let Some((outcome, closed_at)) = fate else {
-            // The arm neither refused nor closed: a newer throw took its place.
-            return let_go(NoCatch::TooLate { short: 0.0 });
+            _ => return,
         };
-        Record { ball, plan: Some(plan), outcome, closed_at }
+        // Without a release time it is the one the arm was told of last.
+        let mut open = records.iter_mut().filter(|(record, known)| record.plan.is_some() && !known);
+        let found = match released {
+            Some(released) => open.find(|(record, _)| record.ball.released == released),
+            None => open.next_back(),
+        };
+        if let Some((record, known)) = found {
+            (record.outcome, record.closed_at, *known) = (outcome, closed_at, true);
+        }
     }
 
     /// Advances the arm from deadline to deadline, telling the planner what it reports.
-    fn run_until<T>(
-        &mut self,
-        end: f64,
-        mut watch: impl FnMut(&mut Self, &ArmOutput) -> Option<T>,
-    ) -> Option<T> {
-        let mut found = None;
+    fn run_until(&mut self, end: f64, mut watch: impl FnMut(&mut Self, &ArmOutput)) {
         loop {
             while let Some(output) = self.arm.poll_output() {
                 if let ArmOutput::State(state) = &output {
                     let _ = self.planner.arm_state(state, Duration::from_secs_f64(self.now));
                 }
-                if found.is_none() {
-                    found = watch(self, &output);
-                }
-            }
-            if found.is_some() {
-                return found;
+                watch(self, &output);
             }
             match self.arm.next_deadline().filter(|d| d.as_secs_f64() <= end) {
                 Some(deadline) => {
@@ -189,43 +244,54 @@ impl Simulation {
                 }
                 None => {
                     self.now = self.now.max(end);
-                    return None;
+                    return;
                 }
             }
         }
     }
 }
 
-/// The catch with which an arm at rest at home has the most time to spare (or the highest point, if that leaves the
-/// planner's reserve), after the time that `Best` needs for planning. Looks at catches at the hand's centre, with the
-/// hand at rest.
-pub fn best_catch(setup: &Setup, ball: &Ball, search: Search) -> Result<Catch, NoCatch> {
-    let problem = Problem {
-        robot: &setup.planner.robot,
-        ball: *ball,
-        angles: Joints::zeros(),
-        speeds: Joints::zeros(),
-        now: ball.released + setup.latency + setup.planner.planning_time,
-    };
-    problem.solve(setup.planner.reserve, search)
+/// Can this ball be caught by an arm at home? The bound knows nothing of planners; but a catch that a planner with all
+/// the time in the world makes needs no further proof.
+pub fn feasibility(setup: &Setup, throw: &Throw, effort: u32) -> Feasibility {
+    let mut ideal = *setup;
+    (ideal.arm.control, ideal.planner.strategy, ideal.planner.pace) = (Control::Timed, Strategy::Best, 0.0);
+    let record = Simulation::new(ideal).throw(throw);
+    let home = Joints::zeros();
+    if let (true, Some(catch)) = (record.outcome.caught(), record.plan) {
+        return Feasibility::Possible {
+            flight: catch.close_at - record.ball.released,
+            angles: home,
+            speeds: home,
+        };
+    }
+    let (robot, ball) = (&setup.planner.robot, record.ball);
+    Question { robot, angles: home, sets_off: setup.latency, ball }.decide(effort)
 }
 
 /// Throws that belong together, counted.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
+    /// How many were thrown.
     pub throws: u32,
-    /// Of those, how many some catch exists for that leaves the planner's reserve.
-    pub feasible: u32,
+    /// Of those, how many are not proven impossible.
+    pub possible: u32,
+    /// Of those again, how many for which neither a catch nor a proof was found.
+    pub open: u32,
+    /// How many were caught.
     pub caught: u32,
-    pub caught_of_feasible: u32,
-    /// Why the others were not caught.
+    /// Why the others were not.
     pub reasons: BTreeMap<&'static str, u32>,
+    /// Why the impossible ones are.
+    pub impossible: BTreeMap<&'static str, u32>,
 }
 
 /// The result of [`evaluate`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
+    /// By where the highest point is.
     pub regions: BTreeMap<Region, Tally>,
+    /// All together.
     pub total: Tally,
     /// Greatest distance between planned and actual closing, seconds.
     pub worst_close_error: f64,
@@ -234,15 +300,22 @@ pub struct Report {
 /// Part of space a throw's highest point lies in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Region {
+    /// Below 0.3 m, straight ahead.
     LowCentre,
+    /// Below 0.3 m, aside.
     LowSide,
+    /// Below 0.55 m, straight ahead.
     MiddleCentre,
+    /// Below 0.55 m, aside.
     MiddleSide,
+    /// Higher, straight ahead.
     HighCentre,
+    /// Higher, aside.
     HighSide,
 }
 
 impl Region {
+    /// Where a highest point is.
     pub fn of(apex: &Vector3<f64>) -> Self {
         match (apex.y, apex.x.abs() < 0.1) {
             (..0.3, true) => Self::LowCentre,
@@ -279,8 +352,9 @@ impl Region {
     }
 }
 
-/// Throws `count` random balls one by one at an arm that stands at home, and counts. `see` is shown every throw.
-pub fn evaluate(setup: &Setup, count: u32, seed: u64, search: Search, mut see: impl FnMut(Record)) -> Report {
+/// Throws `count` random balls one by one at an arm that stands at home, and counts. `effort` bounds the search for a
+/// proof that a ball which was not caught cannot be caught. `see` is shown every throw.
+pub fn evaluate(setup: &Setup, count: u32, seed: u64, effort: u32, mut see: impl FnMut(Record)) -> Report {
     let mut random = Seeded(seed);
     let mut report = Report { regions: BTreeMap::new(), total: Tally::default(), worst_close_error: 0.0 };
     for _ in 0..count {
@@ -288,15 +362,17 @@ pub fn evaluate(setup: &Setup, count: u32, seed: u64, search: Search, mut see: i
         let mut simulation = Simulation::new(*setup);
         simulation.wait(random.range(0.0, 10.0));
         let record = simulation.throw(&throw);
-        let best = best_catch(setup, &record.ball, search);
-        let feasible = best.is_ok_and(|c| c.slack.is_some_and(|s| s >= setup.planner.reserve));
+        let caught = record.outcome.caught();
+        let feasibility = (!caught).then(|| feasibility(setup, &throw, effort));
         let apex = record.ball.at(record.ball.rise_time()).0;
         for tally in [report.regions.entry(Region::of(&apex)).or_default(), &mut report.total] {
-            let caught = record.outcome.caught();
             tally.throws += 1;
-            tally.feasible += u32::from(feasible);
             tally.caught += u32::from(caught);
-            tally.caught_of_feasible += u32::from(caught && feasible);
+            tally.possible += u32::from(feasibility.is_none_or(|f| f.possible()));
+            tally.open += u32::from(feasibility == Some(Feasibility::Open));
+            if let Some(Feasibility::Impossible(obstacle)) = feasibility {
+                *tally.impossible.entry(obstacle.name()).or_default() += 1;
+            }
             if let Some(reason) = record.outcome.reason() {
                 *tally.reasons.entry(reason).or_default() += 1;
             }

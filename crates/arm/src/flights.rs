@@ -8,8 +8,8 @@ use crate::Ball;
 
 /// More balls than this are never in the air at once.
 const MOST: usize = 16;
-/// A hand that is sent to a ball is sent this near to its path, m.
-const ON_PATH: f64 = 0.02;
+/// A hand that is sent to a ball is sent this near to its path, m: anywhere in its catch box.
+const ON_PATH: f64 = 0.1;
 /// A float32 may put a closing time this long before the release, s.
 const EARLY: f64 = 0.02;
 
@@ -19,8 +19,10 @@ pub(crate) enum Fate {
     InTheAir,
     /// Missed or let go; it flies on.
     Lost,
-    /// Caught there.
+    /// In the hand: there, in the hand's frame.
     Caught(Vector3<f64>),
+    /// The hand let go of it.
+    Released,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,6 +47,15 @@ impl Flights {
 
     pub(crate) fn newest(&self) -> Option<&Flight> {
         self.0.back()
+    }
+
+    /// The hand opens: what it held is no longer there.
+    pub(crate) fn release(&mut self) {
+        for flight in &mut self.0 {
+            if let Fate::Caught(_) = flight.fate {
+                flight.fate = Fate::Released;
+            }
+        }
     }
 
     pub(crate) fn retain(&mut self, keep: impl FnMut(&Flight) -> bool) {
@@ -79,7 +90,10 @@ impl Flights {
             (None, Some(_)) => flying.next_back(),
             (Some(place), at) => {
                 let aside = |ball: &Ball| at.map_or(0.0, |at| (ball.at(at - ball.released).0 - place).norm());
-                let passing = flying.filter(|flight| flight.ball.distance_to(place) < ON_PATH);
+                let passing = flying.filter(|flight| match at {
+                    Some(_) => aside(&flight.ball) < ON_PATH,
+                    None => flight.ball.distance_to(place) < ON_PATH,
+                });
                 passing.min_by(|a, b| aside(&a.ball).total_cmp(&aside(&b.ball)))
             }
         }?;

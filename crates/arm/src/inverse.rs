@@ -23,17 +23,39 @@ const SINGULAR: f64 = 1e-10;
 /// Why no joint angles put the hand at a pose. Distances are the wrist's, from joint_1, in metres.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum Unreachable {
+    /// A component is no number.
     #[error("the pose has a component that is not a number")]
     NotFinite,
+    /// Beyond the straight arm.
     #[error("too far: the wrist would be {distance:.4} m from joint_1, and the arm reaches {max:.4} m")]
-    TooFar { distance: f64, max: f64 },
+    TooFar {
+        /// How far it would be.
+        distance: f64,
+        /// How far the arm reaches.
+        max: f64,
+    },
+    /// Within the folded arm.
     #[error("too close: the wrist would be {distance:.4} m from joint_1, and the arm folds to {min:.4} m")]
-    TooClose { distance: f64, min: f64 },
+    TooClose {
+        /// How far it would be.
+        distance: f64,
+        /// How far the arm folds.
+        min: f64,
+    },
+    /// The upper arm stays in its plane, and the forearm does not reach that far beside it.
     #[error(
         "too far aside: the wrist would be {offset:.4} m beside the arm's plane, \
          and at {distance:.4} m from joint_1 the arm reaches {max:.4} m"
     )]
-    TooFarAside { offset: f64, distance: f64, max: f64 },
+    TooFarAside {
+        /// How far beside the plane it would be.
+        offset: f64,
+        /// How far from joint_1.
+        distance: f64,
+        /// How far beside the plane the arm reaches there.
+        max: f64,
+    },
+    /// Only beyond a joint's range.
     #[error("every posture breaks a joint limit; the best one: {0}")]
     OutsideLimits(LimitViolation),
 }

@@ -23,6 +23,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// Was it a catch?
     pub fn caught(&self) -> bool {
         self.miss.is_none()
     }
@@ -31,14 +32,30 @@ impl Verdict {
 /// The first rule a miss broke.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum Miss {
+    /// The ball was not between the fingers.
     #[error("the ball was {distance:.3} m off along the hand's {axis} axis (allowed: less than {allowed} m)")]
-    OutsideBox { axis: char, distance: f64, allowed: f64 },
+    OutsideBox {
+        /// Of the hand.
+        axis: char,
+        /// How far off, m.
+        distance: f64,
+        /// How far is allowed, m.
+        allowed: f64,
+    },
+    /// Not along the approach axis.
     #[error("the ball came across the hand: {share:.2} of its speed along z (needed: {ALONG_APPROACH})")]
-    Across { share: f64 },
+    Across {
+        /// Of its speed, along z.
+        share: f64,
+    },
+    /// From the side of the fingertips.
     #[error(
         "the ball came down between the fingertips: {share:.2} of its speed along y (least: {ALONG_FINGERS})"
     )]
-    FromFingertips { share: f64 },
+    FromFingertips {
+        /// Of its speed, along y.
+        share: f64,
+    },
 }
 
 /// Judges a hand that closes now around a ball at `position` with `velocity`.

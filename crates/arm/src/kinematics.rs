@@ -32,16 +32,20 @@ impl Default for Links {
 /// The arm: joint axes x, y, x, y, x, z from the base to the hand, straight up at zero.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Robot {
+    /// How long its links are.
     pub links: Links,
+    /// What its joints may do.
     pub limits: Limits,
 }
 
 /// Where the hand is and how it moves.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HandState {
+    /// The hand's centre, m.
     pub position: Vector3<f64>,
     /// Columns are the hand's axes in the world: x closes, y along the fingers, z is the approach direction.
     pub rotation: Matrix3<f64>,
+    /// Of the centre, m/s.
     pub velocity: Vector3<f64>,
     /// Time derivative of `rotation`.
     pub rotation_rate: Matrix3<f64>,
@@ -63,11 +67,19 @@ pub(crate) fn rot_z(angle: f64) -> Matrix3<f64> {
 }
 
 /// Everything the joint angles say about the chain: the hand's frame, and each joint's axis and a point on it.
-struct Chain {
-    position: Vector3<f64>,
-    rotation: Matrix3<f64>,
-    axes: [Vector3<f64>; 6],
-    origins: [Vector3<f64>; 6],
+pub(crate) struct Chain {
+    pub(crate) position: Vector3<f64>,
+    pub(crate) rotation: Matrix3<f64>,
+    pub(crate) axes: [Vector3<f64>; 6],
+    /// Shoulder, shoulder, elbow, and three times the wrist.
+    pub(crate) origins: [Vector3<f64>; 6],
+}
+
+impl Chain {
+    /// How the hand's centre moves with each joint, m/rad.
+    pub(crate) fn levers(&self) -> [Vector3<f64>; 6] {
+        std::array::from_fn(|i| self.axes[i].cross(&(self.position - self.origins[i])))
+    }
 }
 
 impl Robot {
@@ -96,8 +108,8 @@ impl Robot {
     pub fn jacobian(&self, joints: &Joints) -> Jacobian {
         let chain = self.chain(joints);
         let mut jacobian = Jacobian::zeros();
-        for (i, (axis, origin)) in chain.axes.iter().zip(&chain.origins).enumerate() {
-            jacobian.fixed_view_mut::<3, 1>(0, i).copy_from(&axis.cross(&(chain.position - origin)));
+        for (i, (axis, lever)) in chain.axes.iter().zip(&chain.levers()).enumerate() {
+            jacobian.fixed_view_mut::<3, 1>(0, i).copy_from(lever);
             jacobian.fixed_view_mut::<3, 1>(3, i).copy_from(axis);
         }
         jacobian
@@ -125,7 +137,7 @@ impl Robot {
         (svd.singular_values.min() > 1e-4).then(|| svd.solve(twist, 0.0).ok()).flatten()
     }
 
-    fn chain(&self, q: &Joints) -> Chain {
+    pub(crate) fn chain(&self, q: &Joints) -> Chain {
         let Links { base, upper, fore, hand } = self.links;
         let up = |length: f64| Vector3::new(0.0, length, 0.0);
         let shoulder = up(base);

@@ -14,12 +14,40 @@ use crate::{Ball, HandState, Joints, Launcher};
 /// Why an array was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum Malformed {
+    /// Values are missing.
     #[error("{what}: {got} values, at least {needed} are needed")]
-    TooShort { what: &'static str, got: usize, needed: usize },
+    TooShort {
+        /// What the array should be.
+        what: &'static str,
+        /// How many there are.
+        got: usize,
+        /// How many there should be.
+        needed: usize,
+    },
+    /// A value is none.
     #[error("{what}: value {index} is {value}, not a finite number")]
-    NotFinite { what: &'static str, index: usize, value: f32 },
+    NotFinite {
+        /// What the array should be.
+        what: &'static str,
+        /// Which value, from 0.
+        index: usize,
+        /// The value.
+        value: f32,
+    },
+    /// Nine values that should be a rotation are none.
     #[error("{what}: the 9 rotation values are not a rotation matrix")]
-    NotARotation { what: &'static str },
+    NotARotation {
+        /// What the array should be.
+        what: &'static str,
+    },
+    /// The values are in the order of the original code, which is not the one its document tells.
+    #[error("{what}: the values look like the original code's order ({code}); send the document's order")]
+    CodeOrder {
+        /// What the array should be.
+        what: &'static str,
+        /// The order it has.
+        code: &'static str,
+    },
 }
 
 /// The first `N` values, all finite. More values are ignored, as the original nodes do.
@@ -41,6 +69,7 @@ impl Launcher {
         Ok(Self { x, z, phi, psi })
     }
 
+    /// As it is sent.
     pub fn to_array(&self) -> [f32; 4] {
         [self.x as f32, self.z as f32, self.phi as f32, self.psi as f32]
     }
@@ -49,10 +78,16 @@ impl Launcher {
 impl Ball {
     /// Reads release time, position, velocity.
     pub fn from_array(data: &[f32]) -> Result<Self, Malformed> {
-        let [released, px, py, pz, vx, vy, vz] = take("ball (t, position 3, velocity 3)", data)?;
+        let what = "ball (t, position 3, velocity 3)";
+        let [released, px, py, pz, vx, vy, vz] = take(what, data)?;
+        // Launchers stand at y = 0 and z ≤ 0: in the code's order those are the values 1 and 2. Nobody throws from below.
+        if px == 0.0 && py < 0.0 {
+            return Err(Malformed::CodeOrder { what, code: "position 3, velocity 3, t" });
+        }
         Ok(Self { released, position: Vector3::new(px, py, pz), velocity: Vector3::new(vx, vy, vz) })
     }
 
+    /// As it is sent.
     pub fn to_array(&self) -> [f32; 7] {
         let ([px, py, pz], [vx, vy, vz]) = (self.position.into(), self.velocity.into());
         [self.released, px, py, pz, vx, vy, vz].map(|v| v as f32)
@@ -65,9 +100,13 @@ impl HandState {
         let what = "hand state (position 3, rotation 9, velocity 3, rotation derivative 9)";
         let values = take::<24>(what, data)?;
         let given = Matrix3::from_row_slice(&values[3..12]);
-        // Sine of about 0.1°: float32 rounding is far below, a wrong order of values far above.
-        if (given * given.transpose() - Matrix3::identity()).amax() > 2e-3 || given.determinant() < 0.0 {
-            return Err(Malformed::NotARotation { what });
+        if !is_rotation(&given) {
+            return Err(match is_rotation(&Matrix3::from_row_slice(&values[6..15])) {
+                true => {
+                    Malformed::CodeOrder { what, code: "position 3, velocity 3, rotation 9, derivative 9" }
+                }
+                false => Malformed::NotARotation { what },
+            });
         }
         Ok(Self {
             position: Vector3::from_column_slice(&values[0..3]),
@@ -77,6 +116,7 @@ impl HandState {
         })
     }
 
+    /// As it is sent.
     pub fn to_array(&self) -> [f32; 24] {
         let (rotation, rate) = (self.rotation.transpose(), self.rotation_rate.transpose());
         let values = self.position.iter().chain(&rotation).chain(&self.velocity).chain(&rate);
@@ -84,6 +124,11 @@ impl HandState {
         array.iter_mut().zip(values).for_each(|(a, v)| *a = *v as f32);
         array
     }
+}
+
+fn is_rotation(given: &Matrix3<f64>) -> bool {
+    // Sine of about 0.1°: float32 rounding is far below, a wrong order of values far above.
+    (given * given.transpose() - Matrix3::identity()).amax() <= 2e-3 && given.determinant() > 0.0
 }
 
 /// Reads angles and speeds of the six joints.
@@ -101,6 +146,7 @@ pub fn joint_target_from_array(data: &[f32]) -> Result<(Joints, Joints), Malform
     Ok((Joints::from(angles), Joints::zeros()))
 }
 
+/// Angles and speeds as they are sent.
 pub fn arm_state_to_array(angles: &Joints, speeds: &Joints) -> [f32; 12] {
     std::array::from_fn(|i| if i < 6 { angles[i] } else { speeds[i - 6] } as f32)
 }
@@ -137,6 +183,19 @@ mod tests {
         assert!(HandState::from_array(&[0.0; 23]).is_err());
         assert!(matches!(HandState::from_array(&[0.0; 24]), Err(Malformed::NotARotation { .. })));
         assert!(joint_target_from_array(&[0.0; 5]).is_err() && joint_target_from_array(&[0.0; 7]).is_ok());
+    }
+
+    #[test]
+    fn arrays_in_the_order_of_the_original_code_are_refused_with_a_hint() {
+        // As its launcher sends them: position, velocity, time.
+        for (x, t) in [(0.0, 12.5), (0.5, 3.25), (-1.0, 0.75)] {
+            let code = [x, 0.0, -1.0, 0.3, 3.1, 2.4, t];
+            let told = Ball::from_array(&code).unwrap_err().to_string();
+            assert!(told.contains("original code's order"), "{told}");
+        }
+        let state = Robot::default().hand_state(&Joints::repeat(0.3), &Joints::zeros()).to_array();
+        let code = [&state[..3], &state[12..15], &state[3..12], &state[15..]].concat();
+        assert!(HandState::from_array(&code).unwrap_err().to_string().contains("original code's order"));
     }
 
     #[test]

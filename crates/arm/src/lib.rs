@@ -28,10 +28,14 @@
 //! | [`model`] | the scene's URDF and transforms |
 //! | [`evaluate`] | all of it in simulated time, over many throws |
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod ballistics;
+pub mod bound;
+pub mod clearance;
 pub mod clock;
 mod controller;
+mod course;
 pub mod evaluate;
 mod flights;
 mod inverse;
@@ -45,10 +49,12 @@ pub mod planner;
 mod profile;
 mod random;
 pub mod scene;
+mod search;
 pub mod shooter;
 pub mod verdict;
 
 pub use ballistics::{Ball, GRAVITY, Launcher};
+pub use clearance::Touch;
 pub use clock::{ArmClock, ClockNews, InitTime};
 pub use controller::{ArmConfig, ArmController, ArmInput, ArmOutput, Control, LetGo, Refusal};
 pub use inverse::{Branch, Solutions, Unreachable};

@@ -24,9 +24,13 @@ pub struct Limits(pub [JointLimit; 6]);
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error("joint_{joint} would have to be at {angle:.4} rad, outside its range {min}…{max} rad")]
 pub struct LimitViolation {
+    /// Which one, from 1.
     pub joint: usize,
+    /// Where it would be, rad.
     pub angle: f64,
+    /// Smallest angle, rad.
     pub min: f64,
+    /// Largest angle, rad.
     pub max: f64,
 }
 

@@ -45,14 +45,16 @@ const Y: [f64; 3] = [0.0, 1.0, 0.0];
 const Z: [f64; 3] = [0.0, 0.0, 1.0];
 
 #[rustfmt::skip]
-const JOINTS: [Joint; 16] = [
-    joint("joint_0", Kind::Fixed, "world", "link_0", [0.0; 3], Z, Shape::Cylinder(0.05, 0.1), [0.0, 0.0, 0.05], "blue"),
+const JOINTS: [Joint; 18] = [
+    joint("base", Kind::Fixed, "world", "base_link", [0.0; 3], Z, Shape::None, [0.0; 3], "blue"),
+    joint("joint_0", Kind::Fixed, "base_link", "link_0", [0.0; 3], Z, Shape::Cylinder(0.05, 0.1), [0.0, 0.0, 0.05], "blue"),
     joint("joint_1", ARM, "link_0", "link_1", [0.0, 0.0, 0.1], Y, Shape::Cylinder(0.05, 0.2), [0.0, 0.0, 0.1], "red"),
     joint("joint_2", ARM, "link_1", "link_2", [0.0, 0.0, 0.2], Z, Shape::Box([0.1; 3]), [0.0, 0.0, 0.05], "blue"),
     joint("joint_3", ARM, "link_2", "link_3", [0.0, 0.0, 0.1], Y, Shape::Cylinder(0.05, 0.15), [0.0, 0.0, 0.075], "red"),
     joint("joint_4", ARM, "link_3", "link_4", [0.0, 0.0, 0.15], Z, Shape::Box([0.1; 3]), [0.0, 0.0, 0.05], "blue"),
     joint("joint_5", ARM, "link_4", "link_5", [0.0, 0.0, 0.1], Y, Shape::Cylinder(0.025, 0.02), [0.0, 0.0, 0.01], "red"),
     joint("joint_6", ARM, "link_5", "link_6", [0.0; 3], X, Shape::None, [0.0; 3], "red"),
+    joint("hand", Kind::Fixed, "link_6", "hand_centre", [0.0, 0.0, 0.1], Z, Shape::None, [0.0; 3], "yellow"),
     joint("hand_1", FINGER, "link_6", "finger_1", [0.0, 0.01, 0.02], [-1.0, 0.0, 0.0], Shape::Box([0.1, 0.03, 0.15]), [0.0, 0.015, 0.075], "yellow"),
     joint("hand_2", FINGER, "link_6", "finger_2", [0.0, -0.01, 0.02], X, Shape::Box([0.1, 0.03, 0.15]), [0.0, -0.015, 0.075], "yellow"),
     joint("shooter_x", SLIDE, "world", "shooter_x_slide", [0.0; 3], Y, Shape::None, [0.0; 3], "blue"),
@@ -82,13 +84,16 @@ const fn joint(
 /// A frame relative to its parent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Frame {
+    /// Where it hangs.
     pub parent: &'static str,
+    /// Its name.
     pub child: &'static str,
+    /// Where that is, seen from the parent.
     pub pose: Isometry3<f64>,
 }
 
 /// All frames of the scene for the positions of [`JOINT_NAMES`].
-pub fn frames(positions: &[f64; 15]) -> [Frame; 16] {
+pub fn frames(positions: &[f64; 15]) -> [Frame; 18] {
     JOINTS.map(|joint| {
         let index = JOINT_NAMES.iter().position(|name| *name == joint.name);
         let position = index.map_or(0.0, |i| positions[i]);
@@ -137,11 +142,12 @@ impl Joint {
             None => writeln!(text, "  <link name=\"{}\"/>", self.child),
             Some(shape) => writeln!(
                 text,
-                "  <link name=\"{}\"><visual><origin xyz=\"{}\"/><geometry>{shape}</geometry>\
-                 <material name=\"{}\"/></visual></link>",
+                "  <link name=\"{}\"><visual><origin xyz=\"{centre}\"/><geometry>{shape}</geometry>\
+                 <material name=\"{}\"/></visual>\
+                 <collision><origin xyz=\"{centre}\"/><geometry>{shape}</geometry></collision></link>",
                 self.child,
-                triple(self.centre),
                 self.colour,
+                centre = triple(self.centre),
             ),
         };
         let (kind, limit) = match self.kind {
@@ -158,9 +164,11 @@ impl Joint {
             triple(self.origin),
         );
         if let Some((min, max)) = limit {
+            // Nothing here has a mass, so any effort will do; a speed of 0 would mean that nothing moves.
+            let velocity = crate::Limits::default().0[0].velocity;
             let _ = write!(
                 text,
-                "<axis xyz=\"{}\"/><limit lower=\"{min}\" upper=\"{max}\" effort=\"0\" velocity=\"0\"/>",
+                "<axis xyz=\"{}\"/><limit lower=\"{min}\" upper=\"{max}\" effort=\"100\" velocity=\"{velocity}\"/>",
                 triple(self.axis),
             );
         }
@@ -188,7 +196,7 @@ mod tests {
             let mut positions = [0.0; 15];
             positions.iter_mut().for_each(|p| *p = random.range(-3.0, 3.0));
             let frames = frames(&positions);
-            let hand = pose_of(&frames, "link_6") * nalgebra::Point3::new(0.0, 0.0, 0.1);
+            let hand = pose_of(&frames, "hand_centre") * nalgebra::Point3::origin();
             let expected =
                 Robot::default().forward(&Joints::from_column_slice(&positions[9..])).translation.vector;
             // X = z, Y = x, Z = y
@@ -204,6 +212,8 @@ mod tests {
         for name in JOINT_NAMES {
             assert!(text.contains(&format!("<joint name=\"{name}\" type=")), "{name}");
         }
+        assert!(text.contains("<link name=\"base_link\"/>") && text.contains("<collision>"));
+        assert!(text.contains("velocity=\"10\"") && !text.contains("velocity=\"0\""));
         assert_eq!(text.matches("<joint ").count(), text.matches("</joint>").count());
     }
 }

@@ -1,19 +1,18 @@
-//! Where and when to catch a thrown ball.
+//! Where and when to catch a thrown ball, and which of several balls.
 //!
-//! `Apex` is the documented rule: upright hand at the highest point, whatever happens. `Best` asks first whether
-//! the arm can be there in time, and if not looks along the whole flight, hand turned as needed, for the catch
-//! with the most time to spare.
+//! `Apex` is the documented rule: upright hand at the highest point, whatever happens. `Best` asks first whether the arm
+//! can be there in time, and if not looks along the whole flight, hand turned and moving as needed. A catch that it has
+//! decided on is never given up: a newer ball is caught after it or before it, or declined at once with the reason.
 
-use std::{f64::consts::PI, time::Duration};
+use std::{cell::Cell, collections::VecDeque, time::Duration};
 
 use nalgebra::{Matrix3, Vector3};
 
 use crate::{
-    Ball, HandState, Joints, Malformed, Move, Robot, Seeded, Unreachable,
+    Ball, HandState, Joints, Malformed, Move, Robot, Unreachable,
     ballistics::upright_hand,
-    judge::{ALONG_APPROACH, ALONG_FINGERS},
-    kinematics::{rot_x, rot_y, rot_z},
-    layout::arm_state_from_array,
+    layout::{arm_state_from_array, joint_target_from_array},
+    search::{Problem, Search, Solution},
 };
 
 /// Which point of the flight to catch at.
@@ -22,98 +21,126 @@ pub enum Strategy {
     /// Always the highest point.
     #[default]
     Apex,
-    /// The highest point if the arm can be there in time, else the point with the most time to spare.
+    /// The highest point if the arm can be there in time, else another one, with the hand moving if it must.
     Best,
 }
 
-/// A decision: close the hand at `close_at`, having it rest at the pose by then.
+/// A decision: close the hand at `close_at`, having it at the pose just then.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Catch {
     /// Seconds since the arm's start; a value that float32 holds exactly.
     pub close_at: f64,
-    pub position: Vector3<f64>,
-    pub rotation: Matrix3<f64>,
-    /// Seconds to spare at the limits' fastest motion; negative is too late. Only `Best` looks.
+    /// Where the hand is then, and how it moves.
+    pub hand: HandState,
+    /// By when the arm has to be told: planning takes time.
+    pub tell_by: f64,
+    /// Seconds to spare before a resting hand closes, at the limits' fastest motion. Only `Best` looks, and a hand that
+    /// passes has none.
     pub slack: Option<f64>,
 }
 
 impl Catch {
-    /// As a target for the arm: the pose, at rest.
-    pub fn target(&self) -> HandState {
-        HandState {
-            position: self.position,
-            rotation: self.rotation,
-            velocity: Vector3::zeros(),
-            rotation_rate: Matrix3::zeros(),
-        }
+    fn at_rest(close_at: f64, position: Vector3<f64>, rotation: Matrix3<f64>) -> Self {
+        let (velocity, rotation_rate) = (Vector3::zeros(), Matrix3::zeros());
+        let hand = HandState { position, rotation, velocity, rotation_rate };
+        Self { close_at, hand, tell_by: 0.0, slack: None }
     }
 }
 
 /// Why a throw is let go.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum NoCatch {
+    /// The ball's array.
     #[error("malformed {0}")]
     Malformed(#[from] Malformed),
+    /// The ball stays away from the arm.
     #[error("no point of the flight is within reach; the highest one is {0}")]
     OutOfReach(Unreachable),
-    #[error("no point of the flight can be reached in time: the best one is {short:.3} s too late")]
-    TooLate { short: f64 },
-}
-
-/// Scores from here down belong to catches that cannot be made at all.
-const IMPOSSIBLE: f64 = -1e3;
-
-/// How finely the flight and the hand's attitudes are searched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Search {
-    /// Within milliseconds, for planning while the ball flies.
-    Online,
-    /// Many times finer, to check that `Online` overlooks nothing.
-    Exhaustive,
+    /// The arm is too slow.
+    #[error(
+        "no point of the flight can be reached in time: resting at the best one, the hand would be {short:.3} s too late"
+    )]
+    TooLate {
+        /// By so many seconds.
+        short: f64,
+    },
+    /// The flight passes where the arm can be, but the hand cannot take the ball there.
+    #[error(
+        "no posture in time takes the ball in: it comes in across the hand, or the arm would touch the floor or itself"
+    )]
+    NoPosture,
+    /// Other balls come first.
+    #[error(
+        "the arm is committed to the ball it catches at {close_at:.3} s, and can be at this one neither before nor after it"
+    )]
+    Busy {
+        /// When the hand closes around the other ball.
+        close_at: f64,
+    },
 }
 
 /// What can be set about the planner.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PlannerConfig {
+    /// The arm's links and limits.
     pub robot: Robot,
+    /// Where to catch.
     pub strategy: Strategy,
     /// Seconds to spare that `Best` wants before it is content with the highest point.
     pub reserve: f64,
-    /// Seconds that `Best` allows itself for looking: it plans for an arm that sets off that much later.
+    /// Seconds that `Best` looks at the most before it lets a throw go.
     pub planning_time: f64,
-}
-
-impl PlannerConfig {
-    /// Seconds from hearing of a throw until the arm is told: the documented rule needs no time to speak of.
-    pub(crate) fn delay(&self) -> f64 {
-        match self.strategy {
-            Strategy::Apex => 0.0,
-            Strategy::Best => self.planning_time,
-        }
-    }
+    /// Seconds that `Best` takes for looking at one posture. It plans for an arm that sets off when it has found the
+    /// catch, and most are found within a few hundred looks.
+    pub pace: f64,
+    /// Seconds from one catch until the hand can catch again: it holds the ball, lets go and opens.
+    pub regrip: f64,
 }
 
 impl Default for PlannerConfig {
     fn default() -> Self {
-        Self { robot: Robot::default(), strategy: Strategy::default(), reserve: 0.01, planning_time: 0.015 }
+        Self {
+            robot: Robot::default(),
+            strategy: Strategy::default(),
+            reserve: 0.01,
+            planning_time: 0.015,
+            pace: 1e-6,
+            regrip: crate::controller::REGRIP.as_secs_f64(),
+        }
     }
 }
+
+/// A catch that the arm was told of.
+#[derive(Debug, Clone, Copy)]
+struct Commitment {
+    ball: Ball,
+    solution: Solution,
+}
+
+/// More balls are not waited for.
+const MOST_COMMITTED: usize = 16;
+/// A report farther than this (rad, and seconds of its motion) from what was planned says that the arm does something else.
+const AS_PLANNED: (f64, f64) = (0.02, 0.03);
 
 /// Decides about throws, given what it last heard of the arm.
 #[derive(Debug, Clone)]
 pub struct Planner {
+    /// May be changed at any time.
     pub config: PlannerConfig,
     angles: Joints,
     speeds: Joints,
     heard: Duration,
     goal: Joints,
+    /// In the order of their instants; the first may be over.
+    commitments: VecDeque<Commitment>,
 }
 
 impl Planner {
     /// Assumes the arm at home until it hears otherwise.
     pub fn new(config: PlannerConfig) -> Self {
         let home = Joints::zeros();
-        Self { config, angles: home, speeds: home, heard: Duration::ZERO, goal: home }
+        let commitments = VecDeque::with_capacity(MOST_COMMITTED);
+        Self { config, angles: home, speeds: home, heard: Duration::ZERO, goal: home, commitments }
     }
 
     /// Takes the arm's reported angles and speeds.
@@ -123,28 +150,140 @@ impl Planner {
         if self.speeds.amax() == 0.0 {
             self.goal = self.angles;
         }
+        // It may have taken another way, or somebody else may have moved it.
+        let (now, robot) = (now.as_secs_f64(), &self.config.robot);
+        if let Some((angles, _)) = self.planned(now)
+            && (angles - self.angles).amax() > AS_PLANNED.0 + AS_PLANNED.1 * self.speeds.amax()
+        {
+            self.commitments.retain(|c| c.solution.close_at > now);
+            if let Some(Commitment { solution, .. }) = self.commitments.front_mut()
+                && let Ok(course) =
+                    robot.course(&solution.hand, &self.angles, &self.speeds, solution.close_at - now)
+            {
+                (solution.starts, solution.course) = (now, course);
+            }
+        }
         Ok(())
+    }
+
+    /// Takes joint angles that somebody sent the arm to: it is on its way there.
+    pub fn angles(&mut self, data: &[f32], now: Duration) -> Result<(), Malformed> {
+        let (goal, _) = joint_target_from_array(data)?;
+        let limits = &self.config.robot.limits;
+        if limits.check(&goal).is_ok() && self.config.robot.clearance(&goal).is_ok() {
+            (self.angles, self.speeds) = self.state_at(now.as_secs_f64());
+            (self.heard, self.goal) = (now, goal);
+            self.commitments.clear();
+        }
+        Ok(())
+    }
+
+    /// Angles and speeds by the plan, if the arm is carrying one out.
+    fn planned(&self, at: f64) -> Option<(Joints, Joints)> {
+        let under_way = self.commitments.iter().rev().find(|c| c.solution.starts <= at)?;
+        Some(under_way.solution.course.at(at - under_way.solution.starts))
+    }
+
+    /// Angles and speeds then, as far as can be known.
+    fn state_at(&self, at: f64) -> (Joints, Joints) {
+        self.planned(at).unwrap_or_else(|| {
+            // The report may be a control period old: go on from it to where the arm was heading.
+            let since = (at - self.heard.as_secs_f64()).max(0.0);
+            Move::new(&self.angles, &self.speeds, &self.goal, &self.config.robot.limits).at(since)
+        })
     }
 
     /// Decides about a throw. Times are since the arm's start.
     pub fn throw(&mut self, data: &[f32], now: Duration) -> Result<Catch, NoCatch> {
-        let ball = Ball::from_array(data)?;
+        let (ball, now) = (Ball::from_array(data)?, now.as_secs_f64());
         if self.config.strategy == Strategy::Apex {
-            return Ok(apex_catch(&ball));
+            return Ok(Catch { tell_by: now, ..apex_catch(&ball) });
         }
-        // The report may be a control period old: go on from it to where the arm was heading.
-        let delay = self.config.delay();
-        let since = now.saturating_sub(self.heard).as_secs_f64() + delay;
-        let limits = &self.config.robot.limits;
-        let (angles, speeds) = Move::new(&self.angles, &self.speeds, &self.goal, limits).at(since);
-        let now = now.as_secs_f64() + delay;
-        let problem = Problem { robot: &self.config.robot, ball, angles, speeds, now };
-        let catch = problem.solve(self.config.reserve, Search::Online)?;
-        if let Ok(course) = problem.course(&catch.position, &catch.rotation) {
-            self.goal = course.goal();
+        // Of what is over only the last move still says where the arm is.
+        while self.commitments.get(1).is_some_and(|next| next.solution.starts <= now) {
+            self.commitments.pop_front();
         }
-        Ok(catch)
+        let Some(last) = self.commitments.back().map(|c| c.solution.close_at).filter(|at| *at > now) else {
+            let caught = self.commitments.back().map(|c| c.solution.close_at);
+            let earliest = caught.map_or(now, |at| at + self.config.regrip);
+            let (solution, slack) = self.plan(&ball, now, now, earliest, f64::INFINITY)?;
+            return Ok(self.commit(self.commitments.len(), ball, solution, slack));
+        };
+        // After the last ball that is waited for …
+        if self.commitments.len() < MOST_COMMITTED
+            && let Ok((solution, slack)) =
+                self.plan(&ball, now, last, last + self.config.regrip, f64::INFINITY)
+        {
+            return Ok(self.commit(self.commitments.len(), ball, solution, slack));
+        }
+        // … or before the next one, if that can be caught afterwards as it was promised.
+        let next = self.commitments.iter().position(|c| c.solution.close_at > now).unwrap_or(0);
+        let promised = self.commitments[next];
+        let close_at = promised.solution.close_at;
+        let before = self.plan(&ball, now, now, now, close_at - self.config.regrip);
+        let (solution, slack) = before.map_err(|_| NoCatch::Busy { close_at })?;
+        match self.keeps(&promised, &solution) {
+            Some(kept) if self.commitments.len() == next + 1 || same_end(&kept, &promised.solution) => {
+                self.commitments[next].solution = kept;
+                Ok(self.commit(next, ball, solution, slack))
+            }
+            _ => Err(NoCatch::Busy { close_at }),
+        }
     }
+
+    /// How a promised catch is still made after another one, if it can be.
+    fn keeps(&self, promised: &Commitment, before: &Solution) -> Option<Solution> {
+        let (starts, robot) = (before.close_at, &self.config.robot);
+        let (angles, speeds) = before.course.at(starts - before.starts);
+        let Solution { close_at, hand, .. } = promised.solution;
+        let course = robot.course(&hand, &angles, &speeds, close_at - starts).ok()?;
+        let solution = Solution { starts, course, ..promised.solution };
+        let problem =
+            Problem { robot, ball: promised.ball, angles, speeds, now: starts, looks: &Cell::new(0) };
+        problem.holds(&solution).then_some(solution)
+    }
+
+    /// Searches from `now`, for an arm that can set off at `free`.
+    fn plan(
+        &self,
+        ball: &Ball,
+        now: f64,
+        free: f64,
+        earliest: f64,
+        latest: f64,
+    ) -> Result<(Solution, Option<f64>), NoCatch> {
+        let PlannerConfig { robot, reserve, pace, planning_time, .. } = &self.config;
+        let (state_at, looks) = (|at| self.state_at(at), Cell::new(0));
+        let (pace, budget) = (*pace, *planning_time);
+        Search {
+            robot,
+            ball: *ball,
+            state_at: &state_at,
+            begun: now,
+            pace,
+            budget,
+            free,
+            earliest,
+            latest,
+            looks,
+        }
+        .solve(*reserve)
+    }
+
+    fn commit(&mut self, index: usize, ball: Ball, solution: Solution, slack: Option<f64>) -> Catch {
+        let Solution { starts, close_at, hand, course } = solution;
+        self.commitments.insert(index, Commitment { ball, solution });
+        self.goal = course.goal();
+        // A ball that is waited for after others is told of at once, too.
+        Catch { close_at, hand, tell_by: starts, slack }
+    }
+}
+
+/// Do two ways to make a catch leave the arm in the same state when the hand closes?
+fn same_end(a: &Solution, b: &Solution) -> bool {
+    let end = |s: &Solution| s.course.at(s.close_at - s.starts);
+    let ((qa, va), (qb, vb)) = (end(a), end(b));
+    (qa - qb).amax() < 1e-3 && (va - vb).amax() < 1e-2
 }
 
 /// The documented catch: upright hand at the highest point.
@@ -154,156 +293,36 @@ pub fn apex_catch(ball: &Ball) -> Catch {
     // Where float32 cannot say the instant well enough, the hand goes where the ball is at the instant it can say.
     let flight = if (close_at - exact).abs() < 5e-4 { ball.rise_time() } else { close_at - ball.released };
     let (position, velocity) = ball.at(flight);
-    Catch { close_at, position, rotation: upright_hand(&velocity), slack: None }
+    Catch::at_rest(close_at, position, upright_hand(&velocity))
 }
 
-/// One throw against one arm state.
-#[derive(Debug, Clone, Copy)]
-pub struct Problem<'a> {
-    pub robot: &'a Robot,
-    pub ball: Ball,
-    pub angles: Joints,
-    pub speeds: Joints,
-    /// When the arm can set off.
-    pub now: f64,
-}
-
-/// A point of the search: when, and how the hand is turned against the ball's way.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Candidate {
-    /// Seconds after the release.
-    flight: f64,
-    /// About the hand's y, x and z axes; all 0 is z along the ball's velocity, y as upright as can be.
-    turn: [f64; 3],
-}
-
-impl Problem<'_> {
-    /// The catch to make, or why there is none.
-    pub fn solve(&self, reserve: f64, search: Search) -> Result<Catch, NoCatch> {
-        let mut apex = apex_catch(&self.ball);
-        let apex_course = self.course(&apex.position, &apex.rotation);
-        if let Ok(course) = &apex_course {
-            let slack = apex.close_at - self.now - course.duration();
-            apex.slack = Some(slack);
-            if slack >= reserve {
-                return Ok(apex);
+impl Search<'_> {
+    /// The catch to make, with the seconds to spare of a resting hand, or why there is none.
+    fn solve(&self, reserve: f64) -> Result<(Solution, Option<f64>), NoCatch> {
+        let apex = apex_catch(&self.ball);
+        let (close_at, problem) = (apex.close_at, self.problem());
+        let Problem { angles, speeds, now, .. } = problem;
+        // As the arm will be told, or it might choose another of two postures that are equally far.
+        let hand = HandState::from_array(&apex.hand.to_array())?;
+        let resting = self.robot.fastest_move(&hand.position, &hand.rotation, &angles, &speeds);
+        let slack = |starts: f64, course: &Move| close_at - starts - course.duration();
+        if let Ok(course) = &resting
+            && (self.earliest..=self.latest).contains(&close_at)
+            && slack(now, course) >= reserve
+        {
+            let solution = Solution { starts: now, close_at, hand, course: *course };
+            if problem.holds(&solution) {
+                return Ok((solution, Some(slack(now, course))));
             }
         }
-        match self.most_slack(search, 2.0 * reserve) {
-            Some((candidate, slack)) if slack >= 0.0 && apex.slack.is_none_or(|s| s < slack) => {
-                let (position, rotation) = self.pose(&candidate);
-                Ok(Catch { close_at: self.instant(&candidate), position, rotation, slack: Some(slack) })
-            }
-            _ if apex.slack.is_some_and(|s| s >= 0.0) => Ok(apex),
-            Some((_, slack)) => Err(NoCatch::TooLate { short: -slack }),
-            None => match apex_course {
-                Ok(_) => Err(NoCatch::TooLate { short: -apex.slack.unwrap_or(0.0) }),
-                Err(reason) => Err(NoCatch::OutOfReach(reason)),
-            },
+        if let Some(solution) = self.catch(reserve) {
+            let spare = || solution.close_at - solution.starts - solution.course.duration();
+            return Ok((solution, solution.hand.rests().then(spare)));
         }
-    }
-
-    fn course(&self, position: &Vector3<f64>, rotation: &Matrix3<f64>) -> Result<Move, Unreachable> {
-        self.robot.fastest_move(position, rotation, &self.angles, &self.speeds)
-    }
-
-    /// When the candidate closes the hand: an instant that float32 holds exactly.
-    fn instant(&self, candidate: &Candidate) -> f64 {
-        f64::from((self.ball.released + candidate.flight) as f32)
-    }
-
-    fn pose(&self, candidate: &Candidate) -> (Vector3<f64>, Matrix3<f64>) {
-        let (position, velocity) = self.ball.at(self.instant(candidate) - self.ball.released);
-        let z = velocity.try_normalize(0.0).unwrap_or_else(Vector3::z);
-        let upright = upright_hand(&velocity);
-        let x = upright.column(0).into_owned();
-        let along = Matrix3::from_columns(&[x, z.cross(&x), z]);
-        let [y, x, z] = candidate.turn;
-        (position, along * rot_y(y) * rot_x(x) * rot_z(z))
-    }
-
-    /// Seconds to spare. A pose that is out of reach or would not be judged a catch scores below every real one,
-    /// the lower the farther it is from being possible, so that a search can find its way in.
-    fn score(&self, candidate: &Candidate) -> f64 {
-        let (position, rotation) = self.pose(candidate);
-        let velocity = self.ball.at(candidate.flight).1;
-        let seen = rotation.tr_mul(&velocity).try_normalize(0.0).unwrap_or_else(Vector3::z);
-        // Well inside the judge's cone, so that a few milliseconds more or less do not matter.
-        let across = ALONG_APPROACH + 0.03 - seen.z.abs();
-        let fingertips = ALONG_FINGERS + 0.03 - seen.y;
-        if across.max(fingertips) > 0.0 {
-            return IMPOSSIBLE * (2.0 + across.max(fingertips));
-        }
-        match self.course(&position, &rotation) {
-            Ok(course) => self.instant(candidate) - self.now - course.duration(),
-            Err(reason) => IMPOSSIBLE * (1.0 + reason.missing().min(1.0)),
-        }
-    }
-
-    /// The candidate with the most time to spare: a few steps from every cell of a coarse grid, then many from the
-    /// best of those.
-    fn most_slack(&self, search: Search, content: f64) -> Option<(Candidate, f64)> {
-        let (instants, rolls, tries, finalists, final_tries): (u32, u32, u32, usize, u32) = match search {
-            Search::Online => (12, 8, 10, 12, 120),
-            Search::Exhaustive => (24, 12, 60, 64, 300),
-        };
-        let (first, last) = self.within_reach()?;
-        let mut found = Vec::with_capacity(((instants + 1) * rolls * 2) as usize);
-        for k in 0..=instants {
-            let flight = first + (last - first) * f64::from(k) / f64::from(instants);
-            for roll in (0..rolls).map(|r| 2.0 * PI * f64::from(r) / f64::from(rolls)) {
-                for face in [0.0, PI] {
-                    let start = Candidate { flight, turn: [face, 0.0, roll] };
-                    found.push(self.climb(start, first..=last, tries));
-                }
-            }
-        }
-        found.sort_by(|a, b| b.1.total_cmp(&a.1));
-        // Time spent on looking for more would be time lost for moving.
-        if let Some(good) = found.first().filter(|(_, slack)| search == Search::Online && *slack > content) {
-            return Some(*good);
-        }
-        found.truncate(finalists);
-        let refined = found.into_iter().map(|(start, _)| self.climb(start, first..=last, final_tries));
-        refined.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, score)| *score > IMPOSSIBLE)
-    }
-
-    /// From when to when of the flight the hand's centre could be at the ball in any attitude. A fast ball is there
-    /// for a few hundredths of a second only.
-    fn within_reach(&self) -> Option<(f64, f64)> {
-        let links = &self.robot.links;
-        let reach = links.upper + links.fore + links.hand;
-        let shoulder = Vector3::new(0.0, links.base, 0.0);
-        let first = (self.now - self.ball.released).max(0.0);
-        let step = (self.ball.landing_time() - first) / 256.0;
-        let instants = (0..=256).map(|k| first + step * f64::from(k));
-        let mut near = instants.filter(|t| (self.ball.at(*t).0 - shoulder).norm() <= reach);
-        let entry = near.next().filter(|_| step >= 0.0)?;
-        Some((entry, near.next_back().unwrap_or(entry)))
-    }
-
-    /// Climbs by random steps, longer after a success and shorter after a failure: the fastest joint changes
-    /// from one to another along the way, and searches along fixed axes get stuck on such ridges.
-    fn climb(
-        &self,
-        start: Candidate,
-        flights: std::ops::RangeInclusive<f64>,
-        tries: u32,
-    ) -> (Candidate, f64) {
-        let mut random = Seeded((start.flight * 1e6) as u64);
-        let (mut at, mut best, mut step) = (start, self.score(&start), 0.4);
-        for _ in 0..tries {
-            let mut jump = || random.range(-step, step) + random.range(-step, step);
-            let flight = (at.flight + 0.1 * jump()).clamp(*flights.start(), *flights.end());
-            let next = Candidate { flight, turn: at.turn.map(|angle| angle + jump()) };
-            let score = self.score(&next);
-            if score > best {
-                (at, best) = (next, score);
-                step *= 1.5;
-            } else {
-                step *= 0.93;
-            }
-        }
-        (at, best)
+        Err(match resting {
+            Ok(course) if slack(now, &course) < 0.0 => NoCatch::TooLate { short: -slack(now, &course) },
+            Ok(_) => NoCatch::NoPosture,
+            Err(reason) => NoCatch::OutOfReach(reason),
+        })
     }
 }

@@ -1,4 +1,5 @@
-//! The fastest move of each joint to a resting place, within its speed and acceleration limits.
+//! How a joint moves within its speed and acceleration limits: as fast as it can to a resting place, or to a place that
+//! it passes at a given instant with a given speed.
 
 use crate::{JointLimit, Joints, Limits, limits::turns};
 
@@ -7,9 +8,10 @@ use crate::{JointLimit, Joints, Limits, limits::turns};
 struct JointMove {
     start: f64,
     speed: f64,
+    /// Where it comes to rest.
     goal: f64,
-    /// Duration and acceleration of the three phases.
-    phases: [(f64, f64); 3],
+    /// Duration and acceleration of the phases; the last one brakes after a place that is passed.
+    phases: [(f64, f64); 4],
 }
 
 impl JointMove {
@@ -22,9 +24,51 @@ impl JointMove {
         let (rise, fall) = ((peak - speed_along).abs() / a, peak / a);
         let cruise_way = distance - 0.5 * (speed_along + peak) * rise - 0.5 * peak * fall;
         let cruise = if peak > 0.0 { (cruise_way / peak).max(0.0) } else { 0.0 };
-        let phases =
-            [(rise, direction * a * (peak - speed_along).signum()), (cruise, 0.0), (fall, -direction * a)];
+        let phases = [
+            (rise, direction * a * (peak - speed_along).signum()),
+            (cruise, 0.0),
+            (fall, -direction * a),
+            (0.0, 0.0),
+        ];
         Self { start, speed, goal, phases }
+    }
+
+    /// At `place` with `pass` rad/s after exactly `time`, then to rest; as near to that as the limits allow.
+    /// Also says by how many radians it misses the place.
+    fn passing(start: f64, speed: f64, place: f64, pass: f64, time: f64, limit: &JointLimit) -> (Self, f64) {
+        let (a, way) = (limit.acceleration, place - start);
+        let reach = Reach::new(speed, time, limit);
+        let (slowest, fastest) = reach.speeds(way);
+        let pass = pass.clamp(slowest.min(fastest), fastest.max(slowest));
+        // Cruising at `c` between two ramps covers a way that grows with `c`, in three pieces.
+        let (low, high) = (speed.min(pass), speed.max(pass));
+        let between = |c: f64| {
+            time * c + (pass - speed) * (pass + speed - 2.0 * c) / (2.0 * a) * (pass - speed).signum()
+        };
+        let cruise = if way > between(high) {
+            // time·c − ((c − speed)² + (c − pass)²) / 2a = way
+            let b = (speed + pass + a * time) / 2.0;
+            b - (b * b - (speed * speed + pass * pass) / 2.0 - a * way).max(0.0).sqrt()
+        } else if way < between(low) {
+            let b = (speed + pass - a * time) / 2.0;
+            b + (b * b - (speed * speed + pass * pass) / 2.0 + a * way).max(0.0).sqrt()
+        } else {
+            let slope = time - (pass - speed).abs() / a;
+            let rest = way - (pass - speed) * (pass + speed) / (2.0 * a) * (pass - speed).signum();
+            if slope > 1e-12 { (rest / slope).clamp(low, high) } else { pass }
+        };
+        let cruise = cruise.clamp(-limit.velocity, limit.velocity);
+        let ramps = [(cruise - speed).abs() / a, (pass - cruise).abs() / a];
+        let phases = [
+            (ramps[0], a * (cruise - speed).signum()),
+            ((time - ramps[0] - ramps[1]).max(0.0), 0.0),
+            (ramps[1], a * (pass - cruise).signum()),
+            (pass.abs() / a, -a * pass.signum()),
+        ];
+        let mut course = Self { start, speed, goal: 0.0, phases };
+        let (there, _) = course.run(time);
+        (course.goal, _) = course.run(f64::INFINITY);
+        (course, (there - place).abs())
     }
 
     fn duration(&self) -> f64 {
@@ -33,6 +77,10 @@ impl JointMove {
 
     /// Angle and speed `time` after the start.
     fn at(&self, time: f64) -> (f64, f64) {
+        if time >= self.duration() { (self.goal, 0.0) } else { self.run(time) }
+    }
+
+    fn run(&self, time: f64) -> (f64, f64) {
         let (mut angle, mut speed, mut left) = (self.start, self.speed, time.max(0.0));
         for (duration, acceleration) in self.phases {
             let t = left.min(duration);
@@ -40,14 +88,56 @@ impl JointMove {
             speed += acceleration * t;
             left -= t;
             if left <= 0.0 && t < duration {
-                return (angle, speed);
+                break;
             }
         }
-        (self.goal, 0.0)
+        (angle, speed)
     }
 }
 
-/// All six joints on their way to rest, each as fast as it can.
+/// What one joint can have done after a time: how far it can be, and how fast there.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Reach {
+    speed: f64,
+    time: f64,
+    velocity: f64,
+    acceleration: f64,
+    /// Least and greatest way, rad.
+    pub(crate) ways: (f64, f64),
+}
+
+impl Reach {
+    /// From `speed`, after `time`.
+    pub(crate) fn new(speed: f64, time: f64, limit: &JointLimit) -> Self {
+        let (velocity, acceleration) = (limit.velocity, limit.acceleration);
+        let farthest = |speed: f64| {
+            let ramp = ((velocity - speed) / acceleration).clamp(0.0, time);
+            (speed + 0.5 * acceleration * ramp) * ramp + velocity.max(speed) * (time - ramp)
+        };
+        Self { speed, time, velocity, acceleration, ways: (-farthest(-speed), farthest(speed)) }
+    }
+
+    /// Least and greatest speed with which the joint can be `way` away from its start just then.
+    pub(crate) fn speeds(&self, way: f64) -> (f64, f64) {
+        (self.slowest(way, self.speed), -self.slowest(-way, -self.speed))
+    }
+
+    fn slowest(&self, way: f64, speed: f64) -> f64 {
+        let Self { time, velocity, acceleration: a, .. } = *self;
+        // Forward at full power first, then back at full power for the rest.
+        let back = ((speed * time + 0.5 * a * time * time - way).max(0.0) / a).sqrt().min(time);
+        let peak = speed + a * (time - back);
+        let slowest = if peak <= velocity {
+            peak - a * back
+        } else {
+            let cruised = time * velocity - (velocity - speed) * (velocity - speed) / (2.0 * a);
+            velocity - (2.0 * a * (cruised - way).max(0.0)).sqrt()
+        };
+        slowest.clamp(-velocity, velocity)
+    }
+}
+
+/// All six joints on their way to rest, each as fast as it can or through a place at a given instant.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Move {
     joints: [JointMove; 6],
@@ -57,6 +147,27 @@ impl Move {
     /// From the given angles and speeds to rest at `goal`.
     pub fn new(angles: &Joints, speeds: &Joints, goal: &Joints, limits: &Limits) -> Self {
         Self { joints: std::array::from_fn(|i| JointMove::new(angles[i], speeds[i], goal[i], &limits.0[i])) }
+    }
+
+    /// From the given angles and speeds through `place` with the speeds `pass` after exactly `time` seconds, then to
+    /// rest. Where the limits do not allow that, as near to it as they do; also says how many radians the worst joint
+    /// is off.
+    pub fn passing(
+        angles: &Joints,
+        speeds: &Joints,
+        place: &Joints,
+        pass: &Joints,
+        time: f64,
+        limits: &Limits,
+    ) -> (Self, f64) {
+        let mut off = 0.0_f64;
+        let joints = std::array::from_fn(|i| {
+            let (course, missed) =
+                JointMove::passing(angles[i], speeds[i], place[i], pass[i], time, &limits.0[i]);
+            off = off.max(missed);
+            course
+        });
+        (Self { joints }, off)
     }
 
     /// Seconds until the last joint rests.
@@ -70,6 +181,7 @@ impl Move {
         (Joints::from_fn(|i, _| states[i].0), Joints::from_fn(|i, _| states[i].1))
     }
 
+    /// Where it comes to rest.
     pub fn goal(&self) -> Joints {
         Joints::from_fn(|i, _| self.joints[i].goal)
     }
@@ -127,6 +239,40 @@ mod tests {
             let (angle, v) = whole.at(t);
             let rest = JointMove::new(angle, v, goal, &LIMIT);
             prop_assert!((t + rest.duration() - whole.duration()).abs() < 1e-6);
+        }
+
+        #[test]
+        fn a_place_is_passed_at_its_instant_with_its_speed_wherever_that_can_be(
+            start in -1.0f64..1.0, speed in -9.0f64..9.0, time in 0.01f64..0.8,
+            ups in prop::collection::vec(-100.0f64..100.0, 1..6),
+        ) {
+            // Any way of driving within the limits ends in a place that can be passed.
+            let (mut q, mut v) = (start, speed);
+            let step = time / ups.len() as f64 / 50.0;
+            for a in &ups {
+                for _ in 0..50 {
+                    let a = a.clamp((-10.0 - v) / step, (10.0 - v) / step);
+                    q += v * step + 0.5 * a * step * step;
+                    v += a * step;
+                }
+            }
+            let reach = Reach::new(speed, time, &LIMIT);
+            prop_assert!(reach.ways.0 - 1e-9 <= q - start && q - start <= reach.ways.1 + 1e-9);
+            let (slowest, fastest) = reach.speeds(q - start);
+            prop_assert!(slowest - 1e-6 <= v && v <= fastest + 1e-6, "{slowest} {v} {fastest}");
+            let (m, off) = JointMove::passing(start, speed, q, v, time, &LIMIT);
+            prop_assert!(off < 1e-6, "{off} rad off");
+            let (angle, pass) = m.run(time);
+            prop_assert!((angle - q).abs() < 1e-6 && (pass - v).abs() < 1e-5, "{angle} {pass}, wanted {q} {v}");
+            let end = m.duration();
+            prop_assert!((m.at(end).0 - m.at(end - 1e-9).0).abs() < 1e-6 && m.at(end - 1e-9).1.abs() < 1e-6);
+            let mut before = m.at(0.0).1;
+            for k in 1..=100 {
+                let v = m.at(end * k as f64 / 100.0).1;
+                prop_assert!(v.abs() <= LIMIT.velocity + 1e-9);
+                prop_assert!((v - before).abs() <= LIMIT.acceleration * end / 100.0 + 1e-6);
+                before = v;
+            }
         }
     }
 }

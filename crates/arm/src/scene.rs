@@ -32,7 +32,9 @@ pub const JOINT_NAMES: [&str; 15] = [
 
 /// Finger angle of the open hand; closed is 0.
 const OPEN: f64 = 0.8;
-/// The ball's joints reach this far; a missed ball stays at the edge.
+/// Reports that are farther apart than this are not joined.
+const BETWEEN_REPORTS: Duration = Duration::from_millis(120);
+/// The ball's joints reach this far; a missed ball flies to that edge.
 const EDGE: f64 = 10.0;
 
 /// An arm reports its state this shortly before it says that the hand has closed, s.
@@ -49,20 +51,32 @@ const MOST_REPORTS: usize = 256;
 pub struct Scene {
     launcher: Launcher,
     flights: Flights,
-    angles: Joints,
+    /// The last two postures that were told, and when they were heard of.
+    postures: [Option<Posture>; 2],
     /// The arm's last reports, each with the arm's own wall clock when it was sent.
     reports: VecDeque<(Duration, Joints, Joints)>,
     closed: bool,
 }
 
+/// What was told of the arm.
+#[derive(Debug, Clone, Copy)]
+struct Posture {
+    heard: Duration,
+    angles: Joints,
+    speeds: Joints,
+}
+
 /// A judgement, and which ball it is about.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
+    /// The ball.
     pub ball: Ball,
+    /// What was found.
     pub verdict: Verdict,
 }
 
 impl Scene {
+    /// The launcher's state.
     pub fn launcher_moved(&mut self, data: &[f32]) -> Result<(), Malformed> {
         self.launcher = Launcher::from_array(data)?;
         Ok(())
@@ -74,10 +88,15 @@ impl Scene {
         Ok(())
     }
 
-    /// The arm's state. `sent` is the sender's wall clock, if it said so.
-    pub fn arm_moved(&mut self, data: &[f32], sent: Option<Duration>) -> Result<(), Malformed> {
+    /// The arm's state, `heard` now. `sent` is the sender's wall clock, if it said so.
+    pub fn arm_moved(
+        &mut self,
+        data: &[f32],
+        sent: Option<Duration>,
+        heard: Duration,
+    ) -> Result<(), Malformed> {
         let (angles, speeds) = arm_state_from_array(data)?;
-        self.angles = angles;
+        self.postures = [self.postures[1], Some(Posture { heard, angles, speeds })];
         if let Some(sent) = sent {
             if self.reports.len() == MOST_REPORTS {
                 self.reports.pop_front();
@@ -90,12 +109,16 @@ impl Scene {
     /// The hand closed or opened at `at`. `true`: it closed and there is a ball to judge it by.
     pub fn hand_moved(&mut self, closed: bool, at: f32) -> bool {
         self.closed = closed;
+        if !closed {
+            self.flights.release();
+        }
         closed && at.is_finite() && self.flights.any_at(at.into())
     }
 
     /// A new arm begins with an open hand.
     pub fn arm_restarted(&mut self) {
         self.closed = false;
+        self.flights.release();
     }
 
     /// Forgets balls that were thrown by another clock than the arm's.
@@ -112,13 +135,13 @@ impl Scene {
         Some(Robot::default().hand_state(angles, speeds))
     }
 
-    /// Judges a hand that closed at `at` and was in the state `hand` then. A caught ball stops.
+    /// Judges a hand that closed at `at` and was in the state `hand` then. A caught ball moves with the hand from then on.
     pub fn judge(&mut self, at: f64, hand: &HandState) -> Option<Judged> {
         let flight = self.flights.nearest(&hand.position, at)?;
         let ball = flight.ball;
         let (position, velocity) = ball.at(at - ball.released);
         let verdict = judge(hand, &position, &velocity);
-        flight.fate = if verdict.caught() { Fate::Caught(position) } else { Fate::Lost };
+        flight.fate = if verdict.caught() { Fate::Caught(verdict.relative_position) } else { Fate::Lost };
         Some(Judged { ball, verdict })
     }
 
@@ -138,19 +161,42 @@ impl Scene {
         self.flights.lose(None, Some(at))
     }
 
+    /// Where the launcher stands.
     pub fn launcher(&self) -> &Launcher {
         &self.launcher
     }
 
-    /// Where the ball thrown last is at `now`.
+    /// Where the ball thrown last is at `now`: in the air, in the hand or, when it has left the scene or the hand, on the
+    /// launcher again.
     pub fn ball_position(&self, now: Duration) -> Vector3<f64> {
+        let on_launcher = Vector3::new(self.launcher.x, 0.0, self.launcher.z);
         match self.flights.newest() {
-            None => Vector3::new(self.launcher.x, 0.0, self.launcher.z),
-            Some(Flight { fate: Fate::Caught(position), .. }) => *position,
+            None | Some(Flight { fate: Fate::Released, .. }) => on_launcher,
+            Some(Flight { fate: Fate::Caught(place), .. }) => {
+                let (position, rotation) = Robot::default().hand_frame(&self.angles_at(now));
+                position + rotation * place
+            }
             Some(Flight { ball, .. }) => {
                 let flight = (now.as_secs_f64() - ball.released).max(0.0);
-                ball.at(flight.min(leaves_scene(ball))).0
+                if flight < leaves_scene(ball) { ball.at(flight).0 } else { on_launcher }
             }
+        }
+    }
+
+    /// The arm's angles at `now`: between two reports it moves smoothly from one to the other, a report's time late.
+    pub fn angles_at(&self, now: Duration) -> Joints {
+        match self.postures {
+            [Some(from), Some(to)] if now < to.heard + BETWEEN_REPORTS => {
+                let span = to.heard.saturating_sub(from.heard).min(BETWEEN_REPORTS).as_secs_f64().max(1e-6);
+                let s = (now.saturating_sub(to.heard).as_secs_f64() / span).min(1.0);
+                let (s2, s3) = (s * s, s * s * s);
+                from.angles * (2.0 * s3 - 3.0 * s2 + 1.0)
+                    + from.speeds * ((s3 - 2.0 * s2 + s) * span)
+                    + to.angles * (3.0 * s2 - 2.0 * s3)
+                    + to.speeds * ((s3 - s2) * span)
+            }
+            [_, Some(last)] => last.angles,
+            _ => Joints::zeros(),
         }
     }
 
@@ -159,7 +205,7 @@ impl Scene {
         let finger = if self.closed { 0.0 } else { OPEN };
         let Launcher { x, z, phi, psi } = self.launcher;
         let ball = self.ball_position(now);
-        let q = &self.angles;
+        let q = self.angles_at(now);
         [finger, finger, x, z, phi, psi, ball.x, ball.y, ball.z, q[0], q[1], q[2], q[3], q[4], q[5]]
     }
 }
@@ -205,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missed_ball_flies_on_to_the_edge_of_the_scene() {
+    fn a_missed_ball_flies_on_to_the_edge_of_the_scene_and_another_lies_on_the_launcher() {
         let mut scene = Scene::default();
         let mut shooter = Shooter::default();
         shooter.aim(&[0.0, -1.0, 0.0, 0.9]).unwrap();
@@ -213,11 +259,13 @@ mod tests {
         thrown(&mut scene, &ball);
         assert_eq!(at(&scene, 0.5), at(&scene, 1.0), "not released yet");
         assert!(at(&scene, 2.0).y < at(&scene, 1.5).y);
-        assert!((at(&scene, 1e6).y + 10.0).abs() < 1e-9);
+        assert!(at(&scene, 2.7).y < -5.0);
+        scene.launcher_moved(&[0.5, -2.0, 0.0, 0.9]).unwrap();
+        assert_eq!(at(&scene, 10.0), Vector3::new(0.5, 0.0, -2.0), "and follows it");
     }
 
     #[test]
-    fn a_caught_ball_stops_until_the_next_throw() {
+    fn a_caught_ball_moves_with_the_hand_until_it_opens() {
         let mut scene = Scene::default();
         let (ball, hand) = into_the_hand(1.0);
         thrown(&mut scene, &ball);
@@ -228,6 +276,13 @@ mod tests {
         assert_eq!(at(&scene, 1.2), at(&scene, 99.0));
         assert!((at(&scene, 1.2) - hand.position).norm() < 0.05);
         assert!(!scene.hand_moved(true, 4.0), "no ball in flight, nothing to judge");
+        let mut elsewhere = [0.0; 12];
+        elsewhere[0] = 0.5;
+        scene.arm_moved(&elsewhere, None, Duration::from_secs(2)).unwrap();
+        let moved = Robot::default().hand_frame(&Joints::new(0.5, 0.0, 0.0, 0.0, 0.0, 0.0)).0;
+        assert!((at(&scene, 3.0) - moved).norm() < 0.05, "it is where the hand is");
+        scene.hand_moved(false, 4.1);
+        assert_eq!(at(&scene, 4.2), Vector3::new(0.0, 0.0, -1.0), "another one lies on the launcher");
         thrown(&mut scene, &ball);
         assert_ne!(at(&scene, 1.2), at(&scene, 1.3));
     }
@@ -255,7 +310,7 @@ mod tests {
         let report = |q1: f32| [q1, 0.0, 0.0, 0.0, 0.0, 0.0, 5.0, 0.0, 0.0, 0.0, 0.0, 0.0];
         // Reports before, at and after the closing; a viewer that was late finds all of them at once.
         for (millis, q1) in [(5_000, 0.5), (5_100, 1.0), (5_200, 0.0)] {
-            scene.arm_moved(&report(q1), Some(sent(millis))).unwrap();
+            scene.arm_moved(&report(q1), Some(sent(millis)), sent(millis)).unwrap();
         }
         let hand = scene.hand_at_closing(sent(5_101)).unwrap();
         let joints = Joints::new(1.0, 0.0, 0.0, 0.0, 0.0, 0.0);
@@ -263,6 +318,23 @@ mod tests {
         assert!(!scene.judge(1.1, &hand).unwrap().verdict.caught());
         assert_eq!(scene.hand_at_closing(sent(5_090)), None, "the nearest report is too old");
         assert_eq!(scene.hand_at_closing(sent(4_999)), None);
+    }
+
+    #[test]
+    fn between_two_reports_the_arm_moves_smoothly() {
+        let mut scene = Scene::default();
+        let at = Duration::from_millis;
+        for (millis, q, v) in [(1000, 0.0, 0.0), (1100, 0.2, 2.0), (1200, 0.4, 0.0)] {
+            let mut report = [0.0; 12];
+            (report[0], report[6]) = (q, v);
+            scene.arm_moved(&report, None, at(millis)).unwrap();
+        }
+        let seen: Vec<f64> = (0..=12).map(|k| scene.angles_at(at(1200 + 10 * k))[0]).collect();
+        assert!(
+            seen.is_sorted() && (seen[0] - 0.2).abs() < 1e-6 && (seen[12] - 0.4).abs() < 1e-6,
+            "{seen:?}"
+        );
+        assert!(seen.windows(2).all(|w| w[1] - w[0] < 0.05), "no jump: {seen:?}");
     }
 
     #[test]

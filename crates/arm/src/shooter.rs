@@ -12,10 +12,13 @@ pub const MAX_SPEED: f64 = 100.0;
 /// Why a throw was refused.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum ThrowRefused {
+    /// No number.
     #[error("speed {0} m/s is not a finite number")]
     NotFinite(f32),
+    /// It would not leave the launcher.
     #[error("speed {0} m/s is not above 0: the ball would stay in the launcher")]
     NotPositive(f32),
+    /// Faster than [`MAX_SPEED`].
     #[error("speed {0} m/s is above {MAX_SPEED} m/s, faster than any launcher of this size")]
     TooFast(f32),
 }
@@ -27,6 +30,7 @@ pub struct Shooter {
 }
 
 impl Shooter {
+    /// Where it stands.
     pub fn launcher(&self) -> &Launcher {
         &self.launcher
     }

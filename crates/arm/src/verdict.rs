@@ -27,9 +27,13 @@ pub struct CatchVerdict {
 /// A verdict in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
+    /// In the hand.
     Caught,
+    /// The hand closed beside it.
     Missed,
+    /// The hand did not close for it.
     NotAttempted,
+    /// Nobody can say.
     Unknown,
 }
 

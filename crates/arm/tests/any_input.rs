@@ -90,7 +90,7 @@ proptest! {
         let now = Duration::from_millis(now.into());
         let mut scene = Scene::default();
         let _ = scene.launcher_moved(&data);
-        let _ = scene.arm_moved(&more, Some(now));
+        let _ = scene.arm_moved(&more, Some(now), now);
         let _ = scene.ball_thrown(&data, now);
         if scene.hand_moved(true, time) {
             if let Ok(hand) = HandState::from_array(&more) {
@@ -110,7 +110,7 @@ proptest! {
             let mut planner = Planner::new(PlannerConfig { strategy, ..Default::default() });
             let _ = planner.arm_state(&more, now);
             if let Ok(catch) = planner.throw(&data, now) {
-                let _ = Ball::from_array(&catch.target().to_array());
+                let _ = Ball::from_array(&catch.hand.to_array());
             }
         }
     }

@@ -1,9 +1,6 @@
 //! A test's own node: plays the launcher and listens to everything the arm says.
 
-use std::{
-    ops::{Deref, DerefMut},
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rosless_arm::{ArmClock, HandState, InitTime, Shooter, evaluate::Throw};
 use rosless_graph::{Client, Publisher, Qos, monotonic, parameters::ParameterValue};
@@ -199,19 +196,7 @@ impl Probe {
     }
 }
 
-impl Deref for Probe {
-    type Target = Rig<Heard>;
-
-    fn deref(&self) -> &Rig<Heard> {
-        &self.rig
-    }
-}
-
-impl DerefMut for Probe {
-    fn deref_mut(&mut self) -> &mut Rig<Heard> {
-        &mut self.rig
-    }
-}
+rosless_tests::extends_rig!(Probe, Heard);
 
 fn rests_at(heard: &Heard, angles: &[f32; 6]) -> bool {
     heard.arm_states.last().is_some_and(|state| {
