@@ -23,6 +23,23 @@ pub(crate) fn set_switch(settings: &Settings, switch: Switch, how: &str) -> Resu
     Ok(())
 }
 
+pub(crate) fn hold_potentiometer(settings: &Settings, degrees: Option<f64>) -> Result<()> {
+    let value = degrees.map_or_else(|| daemon::AUTO.into(), ParameterValue::Double);
+    set(&reach_out(settings)?, daemon::POTENTIOMETER.to_owned(), value)?;
+    if output::is_json() {
+        output::json_line(&json!({"potentiometer": degrees}));
+    }
+    Ok(())
+}
+
+pub(crate) fn play_scene(settings: &Settings, play: bool) -> Result<()> {
+    set(&reach_out(settings)?, daemon::SCENE.to_owned(), play.into())?;
+    if output::is_json() {
+        output::json_line(&json!({"scene": play}));
+    }
+    Ok(())
+}
+
 /// Breaks something more: what is broken already stays broken.
 pub(crate) fn add_fault(settings: &Settings, fault: &str) -> Result<()> {
     let hand = reach_out(settings)?;
@@ -53,9 +70,10 @@ fn ask<R: 'static>(
     let answer = hand.answered(|done| question(&hand.parameters(NODE), done));
     answer.map_err(|failure| match failure.code {
         exit::NOBODY => Failure::nobody(format!(
-            "no stand-in answered on domain {} within {} s; start one with `dummy-mechanism run`",
+            "no stand-in answered on domain {} within {} s; start one with `dummy-mechanism run`{}",
             hand.domain(),
-            TIMEOUT.as_secs()
+            TIMEOUT.as_secs(),
+            hand.elsewhere(NODE)
         )),
         _ => failure,
     })

@@ -16,6 +16,7 @@ use rosless_mechanism::{
     Params, Profile,
     messages::{Dialect, Document, Nucleo},
     model::{Fault, Model, Speeds, Switch},
+    sources::STAND_IN_PARAMETER,
 };
 use rosless_wire::std_msgs::msg::Bool;
 use rustix::{
@@ -31,6 +32,14 @@ pub(crate) const PRESSED: &str = "pressed";
 pub(crate) const RELEASED: &str = "released";
 pub(crate) const AUTO: &str = "auto";
 pub(crate) const FAULTS: &str = "faults";
+/// The potentiometer: degrees by hand, or [`AUTO`].
+pub(crate) const POTENTIOMETER: &str = "potentiometer";
+/// Whether the scene is played.
+pub(crate) const SCENE: &str = "scene";
+/// Angles beyond this are no angles of a potentiometer.
+pub(crate) const WIDEST: f64 = 360.0;
+/// What a key turns the potentiometer by, in degrees.
+const TURN: f64 = 10.0;
 
 pub(crate) fn switch_parameter(switch: Switch) -> String {
     format!("switch.{}", switch.name())
@@ -66,7 +75,7 @@ fn run_as<D: Dialect>(settings: Settings, options: &Run) -> Result<()> {
         node: node.clone(),
         complaint: String::new(),
     };
-    declare_parameters(&node, &options.faults)?;
+    declare_parameters(&node, options)?;
     dummy.follow_parameters();
     event_loop.on_parameter_change(&node, |dummy: &mut Dummy<D>, _| dummy.follow_parameters());
 
@@ -91,13 +100,27 @@ fn run_as<D: Dialect>(settings: Settings, options: &Run) -> Result<()> {
         err!("{KEYS}");
         event_loop.watch(std::io::stdin(), Dummy::keys)?;
     }
-    let scene = if options.auto { "automatic scene" } else { "switches by hand" };
+    let scene = if dummy.model.plays_scene() { "automatic scene" } else { "switches by hand" };
     log::info!(target: node.logger(), "simulating the mechanism: profile {}, {scene}, {} Hz", D::PROFILE.name(), options.rate);
     event_loop.run(&mut dummy)?;
     Ok(())
 }
 
-fn declare_parameters(node: &Node, faults: &[String]) -> Result<()> {
+/// Degrees by hand, or nothing for [`AUTO`].
+fn potentiometer(value: &ParameterValue) -> Result<Option<f64>, String> {
+    let degrees = match value {
+        ParameterValue::String(how) if how == AUTO => return Ok(None),
+        ParameterValue::Double(degrees) => *degrees,
+        ParameterValue::Integer(degrees) => *degrees as f64,
+        _ => f64::NAN,
+    };
+    match degrees.abs() <= WIDEST {
+        true => Ok(Some(degrees)),
+        false => Err(format!("{POTENTIOMETER} is {AUTO} or degrees from -{WIDEST} to {WIDEST}")),
+    }
+}
+
+fn declare_parameters(node: &Node, options: &Run) -> Result<()> {
     node.validate_parameters(|values| {
         for (name, value) in values {
             match value {
@@ -106,6 +129,7 @@ fn declare_parameters(node: &Node, faults: &[String]) -> Result<()> {
                 {
                     return Err(format!("{name} is {PRESSED}, {RELEASED} or {AUTO}, not {how:?}"));
                 }
+                value if name == POTENTIOMETER => drop(potentiometer(value)?),
                 ParameterValue::StringArray(faults) if name == FAULTS => {
                     faults.iter().try_for_each(|fault| fault.parse::<Fault>().map(drop))?;
                 }
@@ -121,12 +145,19 @@ fn declare_parameters(node: &Node, faults: &[String]) -> Result<()> {
         node.declare_parameter(Descriptor::new(switch_parameter(switch)).description(text), AUTO.to_owned())?;
     }
     let text = "What is broken, e.g. stuck-switch:wall1=0, slow-cylinder:4=3.5, lost:hina";
-    node.declare_parameter(Descriptor::new(FAULTS).description(text), faults.to_vec())?;
+    node.declare_parameter(Descriptor::new(FAULTS).description(text), options.faults.clone())?;
+    let text = "What the potentiometer says: degrees by hand, or auto: as the tray is";
+    let descriptor = Descriptor::new(POTENTIOMETER).description(text).dynamic_typing();
+    node.declare_parameter_value(descriptor, AUTO.into())?;
+    let text = "Play the scene: pedestal and wall switches are pressed as they would be on the field";
+    node.declare_parameter(Descriptor::new(SCENE).description(text), options.auto)?;
+    let text = "This is no mechanism: a controller that has seen one does not listen to this node";
+    node.declare_parameter(Descriptor::new(STAND_IN_PARAMETER).description(text).read_only(), true)?;
     Ok(())
 }
 
 const KEYS: &str = "Keys (then Enter): p pedestal, u up, d down, 1 wall1, 2 wall2, s stowed: toggle a switch by hand; \
-                    a all switches automatic, ? show the state";
+                    + - turn the potentiometer by hand; g scene on or off; a all automatic again, ? show the state";
 
 /// Whether keys can be read without waiting. A terminal belongs to the foreground: reading it from the background would
 /// stop the process, and what was typed there is for the shell.
@@ -177,7 +208,16 @@ impl<D: Dialect> Dummy<D> {
         if faults != self.model.faults() {
             self.model.clear_faults();
             faults.iter().for_each(|fault| self.model.add_fault(*fault));
-            log::warn!(target: self.node.logger(), "faults: {faults:?}");
+            let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
+            let faults = if faults.is_empty() { "none".to_owned() } else { faults.join(", ") };
+            log::warn!(target: self.node.logger(), "faults: {faults}");
+        }
+        let held = self.node.parameter_value(POTENTIOMETER).ok().and_then(|value| potentiometer(&value).ok());
+        self.model.hold_potentiometer(held.flatten());
+        let play = self.node.parameter(SCENE).unwrap_or_default();
+        if play != self.model.plays_scene() {
+            self.model.play_scene(play);
+            log::info!(target: self.node.logger(), "{}", if play { "automatic scene" } else { "switches by hand" });
         }
     }
 
@@ -206,6 +246,17 @@ impl<D: Dialect> Dummy<D> {
                 's' => Switch::Stowed,
                 'a' => {
                     Switch::ALL.iter().for_each(|(switch, _)| self.turn(*switch, AUTO));
+                    self.set(POTENTIOMETER, AUTO.into());
+                    continue;
+                }
+                '+' | '-' => {
+                    let now = self.model.doll_sensors().map_or(self.model.tilt(), |sensors| sensors.tilt);
+                    let turned = now + if key == '+' { TURN } else { -TURN };
+                    self.set(POTENTIOMETER, turned.clamp(-WIDEST, WIDEST).into());
+                    continue;
+                }
+                'g' => {
+                    self.set(SCENE, (!self.model.plays_scene()).into());
                     continue;
                 }
                 '?' => {
@@ -219,6 +270,22 @@ impl<D: Dialect> Dummy<D> {
                 }
             };
             self.turn(switch, if self.model.switch(switch) { RELEASED } else { PRESSED });
+        }
+    }
+
+    fn set(&mut self, name: &str, value: ParameterValue) {
+        let text = match &value {
+            ParameterValue::Bool(on) => if *on { "on" } else { "off" }.to_owned(),
+            ParameterValue::Double(degrees) => format!("{degrees:.1}°"),
+            _ => AUTO.to_owned(),
+        };
+        match self.node.set_parameter(name, value) {
+            Ok(()) => {
+                // Before the next key, which may depend on it.
+                self.follow_parameters();
+                err!("{name}: {text}");
+            }
+            Err(error) => err!("{name}: {error}"),
         }
     }
 

@@ -8,15 +8,13 @@ mod daemon;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use rosless_cli::args::within;
+use rosless_cli::args::{Namespace, within};
 use rosless_graph::config::Settings;
 use rosless_mechanism::{
     Profile,
     model::{Fault, Switch},
+    sources::STAND_IN_NODE as NODE,
 };
-
-/// The name other programs find the stand-in by.
-const NODE: &str = "dummy_mechanism";
 
 /// Simulates the mechanism over DDS: pedestal, doll and lantern, without hardware and without ROS.
 ///
@@ -25,6 +23,8 @@ const NODE: &str = "dummy_mechanism";
 #[derive(Debug, Parser)]
 #[command(name = "dummy-mechanism", version, before_long_help = EXAMPLES, after_help = rosless_cli::EXIT_CODES)]
 struct Cli {
+    #[command(flatten)]
+    namespace: Namespace,
     #[command(subcommand)]
     command: Command,
 }
@@ -34,6 +34,8 @@ const EXAMPLES: &str = "Examples:
   dummy-mechanism run --fault slow-cylinder:4=5   try the controller's timeouts
   dummy-mechanism press wall1                     hold a switch of a running stand-in pressed
   dummy-mechanism auto wall1                      let it follow the mechanics again
+  dummy-mechanism pot 45                          hold the potentiometer at 45°, wherever the tray is
+  dummy-mechanism scene on                        play the scene from now on
   dummy-mechanism fault lost:hina                 break something while it runs";
 
 #[derive(Debug, Subcommand)]
@@ -46,6 +48,17 @@ enum Command {
     Release { switch: Switch },
     /// Let a switch follow mechanics and scene again.
     Auto { switch: Switch },
+    /// Hold the potentiometer at an angle in degrees, or let it follow the tray again: auto.
+    #[command(allow_negative_numbers = true)]
+    Pot {
+        #[arg(value_parser = potentiometer)]
+        angle: Potentiometer,
+    },
+    /// Play the scene from its beginning, or leave the switches to mechanics and hands.
+    Scene {
+        #[arg(value_enum)]
+        play: OnOff,
+    },
     /// Break something more: stuck-switch:NAME=0|1, slow-cylinder:1-4=FACTOR, stuck-cylinder:1-4, dead-sensor:1-4, stuck-tilt, stuck-lift, lost:daiza, lost:hina.
     Fault {
         #[arg(value_parser = check_fault)]
@@ -58,6 +71,26 @@ enum Command {
 /// Kept as text, because text is what the node's parameter holds.
 fn check_fault(text: &str) -> Result<String, String> {
     text.parse::<Fault>().map(|_| text.to_owned())
+}
+
+/// Where the potentiometer is held; nowhere when it follows the tray.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Potentiometer(Option<f64>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum OnOff {
+    On,
+    Off,
+}
+
+fn potentiometer(text: &str) -> Result<Potentiometer, String> {
+    match text {
+        "auto" => Ok(Potentiometer(None)),
+        degrees => match within(degrees, -daemon::WIDEST, daemon::WIDEST) {
+            Ok(degrees) => Ok(Potentiometer(Some(degrees))),
+            Err(error) => Err(format!("auto, or {error}")),
+        },
+    }
 }
 
 fn rate(text: &str) -> Result<f64, String> {
@@ -73,6 +106,7 @@ fn speed(text: &str) -> Result<f64, String> {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(args_override_self = true)]
 struct Run {
     /// Messages, polarity and units: `document` or `nucleo` (the action-era robot).
     #[arg(long, default_value = "document")]
@@ -101,12 +135,15 @@ fn main() -> ExitCode {
     rosless_cli::main(run_command)
 }
 
-fn run_command(cli: Cli, settings: Settings) -> rosless_cli::Result<()> {
+fn run_command(cli: Cli, mut settings: Settings) -> rosless_cli::Result<()> {
+    cli.namespace.apply(&mut settings)?;
     match cli.command {
         Command::Run(options) => daemon::run(settings, &options),
         Command::Press { switch } => commands::set_switch(&settings, switch, daemon::PRESSED),
         Command::Release { switch } => commands::set_switch(&settings, switch, daemon::RELEASED),
         Command::Auto { switch } => commands::set_switch(&settings, switch, daemon::AUTO),
+        Command::Pot { angle } => commands::hold_potentiometer(&settings, angle.0),
+        Command::Scene { play } => commands::play_scene(&settings, play == OnOff::On),
         Command::Fault { fault } => commands::add_fault(&settings, &fault),
         Command::Repair => commands::repair(&settings),
     }

@@ -4,7 +4,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints for people")]
 
-#[path = "../tests/rig/mod.rs"]
+#[path = "../tests/end_to_end/rig.rs"]
 #[allow(dead_code)]
 mod rig;
 

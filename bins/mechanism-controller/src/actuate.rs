@@ -3,18 +3,22 @@
 use std::{rc::Rc, time::Duration};
 
 use clap::{Subcommand, ValueEnum};
-use rosless_cli::{Failure, Result, args::within, err, out, output};
-use rosless_graph::{Qos, config::Settings, monotonic};
+use rosless_cli::{Failure, Result, args::within, err, exit, out, output};
+use rosless_graph::{Gid, Qos, config::Settings, monotonic};
 use rosless_mechanism::{
     Params, Profile,
     doll::{Guide, Lift},
     engine::Which,
     messages::{Dialect, Document, Nucleo},
     single::{self, Bench, Outputs},
+    sources::{Kind, Sources},
 };
 use serde_json::json;
 
-use crate::session::{Session, look, open};
+use crate::{
+    identify::Publishers,
+    session::{Session, look, open},
+};
 
 #[derive(Clone, Copy, Debug, Subcommand)]
 pub(crate) enum Actuator {
@@ -90,48 +94,98 @@ pub(crate) struct Options {
     /// Seconds to wait for the mechanism's sensors, and then for the movement to end.
     #[arg(long, default_value = "5", value_parser = rosless_cli::args::seconds, global = true)]
     timeout: Duration,
+    /// Ctrl-C and --timeout leave the actuator on its way; without this they hold it where the hardware can.
+    #[arg(long, global = true)]
+    keep_going: bool,
+}
+
+/// What the mechanism tells, if it is one mechanism.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    bench: Bench,
+    publishers: Publishers,
+    sources: Sources,
+    refused: Option<String>,
 }
 
 pub(crate) fn run(settings: &Settings, actuator: &Actuator, options: &Options) -> Result<()> {
-    let session = open::<Bench>(settings)?;
+    let session = open::<Seen>(settings)?;
     let controllers = look(&session)?.map(|seen| seen.profile);
+    let actuator_of: single::Actuator = (*actuator).into();
+    // Before anything is published: a second publisher of the outputs ends what runs.
+    refuse_while_running(&session, actuator_of.which(), options)?;
     match options.profile.or(controllers).unwrap_or_default() {
         Profile::Document => run_as::<Document>(&session, (*actuator).into(), options),
         Profile::Nucleo => run_as::<Nucleo>(&session, (*actuator).into(), options),
     }
 }
 
-fn run_as<D: Dialect>(session: &Session<Bench>, actuator: single::Actuator, options: &Options) -> Result<()> {
+fn refuse_while_running(session: &Session<Seen>, which: Which, options: &Options) -> Result<()> {
+    let controller = session.with(|app| app.seen.clone());
+    let part = controller.as_ref().map(|seen| seen.part(which));
+    match part.filter(|part| part.running && !options.force) {
+        Some(part) => Err(Failure::new(format!(
+            "the controller runs {} on {}: wait for its end, or end it with `mechanism-controller stop`; --force moves anyway",
+            part.sequence(),
+            which.name()
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn run_as<D: Dialect>(session: &Session<Seen>, actuator: single::Actuator, options: &Options) -> Result<()> {
     let (node, event_loop, which) = (&session.node, &session.event_loop, actuator.which());
     let params = Rc::new(Params::defaults(D::PROFILE));
     let topic = if which == Which::Pedestal { "daiza_clamp" } else { "hina_dastpan" };
     let publisher = node.publisher::<D::Actuators>(topic, Qos::default())?;
-    let with = params.clone();
-    event_loop.subscribe::<D::Sensors>(node, "daiza_state", Qos::default(), move |app, sample| {
-        if let Ok(sensors) = D::PROFILE.read_pedestal_sensors(&sample.message.into()) {
-            app.own.sense_pedestal(sensors, &with, monotonic());
+    // Two publishers, or a stand-in beside a robot, tell nothing that an interlock may rely on.
+    let admit = |context: rosless_graph::Context, late: Duration, of: Which| {
+        move |seen: &mut Seen, publisher: Gid| {
+            let (mut source, ask) = seen.publishers.identify(publisher, &context.graph(), monotonic());
+            // Not worth a question: the controller asks those that are not called like a stand-in.
+            if ask.is_some() {
+                seen.publishers.answered(publisher, false);
+                source.kind = Kind::Hardware;
+            }
+            let judged = seen.sources.judge(of, &source, None, late, monotonic());
+            seen.refused = judged.as_ref().err().filter(|_| of == which).map(ToString::to_string);
+            judged.is_ok()
+        }
+    };
+    let (with, late) = (params.clone(), Duration::from_secs_f64(params.sensor_timeout));
+    let sensors = Qos::default().best_effort();
+    let admitted = admit(session.context.clone(), late, Which::Pedestal);
+    event_loop.subscribe::<D::Sensors>(node, "daiza_state", sensors, move |app, sample| {
+        if admitted(&mut app.own, sample.info.publisher)
+            && let Ok(sensors) = D::PROFILE.read_pedestal_sensors(&sample.message.into())
+        {
+            app.own.bench.sense_pedestal(sensors, &with, monotonic());
         }
     })?;
-    event_loop.subscribe::<D::Sensors>(node, "hina_state", Qos::default(), |app, sample| {
-        if let Ok(sensors) = D::PROFILE.read_doll_sensors(&sample.message.into()) {
-            app.own.sense_doll(sensors, monotonic());
+    let admitted = admit(session.context.clone(), late, Which::Doll);
+    event_loop.subscribe::<D::Sensors>(node, "hina_state", sensors, move |app, sample| {
+        if admitted(&mut app.own, sample.info.publisher)
+            && let Ok(sensors) = D::PROFILE.read_doll_sensors(&sample.message.into())
+        {
+            app.own.bench.sense_doll(sensors, monotonic());
         }
     })?;
     let (own, with) = (publisher.gid(), params.clone());
-    event_loop.subscribe::<D::Actuators>(node, topic, Qos::default(), move |app, sample| {
+    event_loop.subscribe::<D::Actuators>(node, topic, sensors, move |app, sample| {
         let arrays = sample.message.into();
         if sample.info.publisher == own {
         } else if which == Which::Pedestal {
             let command = D::PROFILE.read_pedestal_command(&arrays);
-            command.into_iter().for_each(|command| app.own.tell_pedestal(command, monotonic()));
+            command.into_iter().for_each(|command| app.own.bench.tell_pedestal(command, monotonic()));
         } else if let Ok(command) = D::PROFILE.read_doll_command(&arrays, &with) {
-            app.own.tell_doll(command);
+            app.own.bench.tell_doll(command);
         }
     })?;
-    if !session.wait(options.timeout, |app| app.own.senses(which) && publisher.matched() > 0)? {
-        let missing = match session.with(|app| app.own.senses(which)) {
-            true => format!("nobody listens on {topic}"),
-            false => format!("no valid sensor data was seen (profile {})", D::PROFILE.name()),
+    if !session.wait(options.timeout, |app| app.own.bench.senses(which) && publisher.matched() > 0)? {
+        let missing = match session.with(|app| (app.own.bench.senses(which), app.own.refused.clone())) {
+            (true, _) => format!("nobody listens on {topic}"),
+            (false, Some(reason)) => format!("the last sensor sample was refused: {reason}"),
+            (false, None) => format!("no valid sensor data was seen (profile {})", D::PROFILE.name()),
         };
         let (domain, seconds) = (session.domain(), options.timeout.as_secs_f64());
         return Err(Failure::nobody(format!(
@@ -141,28 +195,22 @@ fn run_as<D: Dialect>(session: &Session<Bench>, actuator: single::Actuator, opti
     // A controller must know what was moved behind its back.
     session.settle(publisher.raw())?;
 
+    refuse_while_running(session, which, options)?;
     let controller = session.with(|app| app.seen.clone());
-    let part = controller.as_ref().map(|seen| seen.part(which));
-    if let Some(part) = part.filter(|part| part.running && !options.force) {
-        return Err(Failure::new(format!(
-            "the controller runs {} on {}: wait for its end, or end it with `mechanism-controller stop`; --force moves anyway",
-            part.sequence(),
-            which.name()
-        )));
-    }
     let told = controller.map(|seen| seen.outputs).unwrap_or_default();
     let is_told = if which == Which::Pedestal { told.daiza.is_some() } else { told.hina.is_some() };
     let patience = options.timeout + Duration::from_secs_f64(params.settle);
-    if !session.wait(patience, |app| is_told || app.own.rests(which, &params, monotonic()))? && !options.force
+    if !session.wait(patience, |app| is_told || app.own.bench.rests(which, &params, monotonic()))?
+        && !options.force
     {
         return Err(Failure::new(format!("{} does not come to rest; --force moves anyway", which.name())));
     }
-    let moved = session.with(|app| app.own.plan(actuator, &told, options.force, &params, monotonic()));
+    let moved = session.with(|app| app.own.bench.plan(actuator, &told, options.force, &params, monotonic()));
     let moved = moved.map_err(|refusal| Failure::new(refusal.to_string()))?;
     if D::PROFILE == Profile::Nucleo
         && which == Which::Doll
         && !is_told
-        && session.with(|app| app.own.guesses_guide())
+        && session.with(|app| app.own.bench.guesses_guide())
         && !matches!(actuator, single::Actuator::Guide(_))
     {
         err!("note: nobody tells where the guide was sent; it is sent out");
@@ -178,30 +226,45 @@ fn run_as<D: Dialect>(session: &Session<Bench>, actuator: single::Actuator, opti
     };
     send(&moved.outputs);
     let mut shown = String::new();
-    let done = session.wait(options.timeout, |app| {
-        let line = app.own.line(which);
+    let waited = session.wait(options.timeout, |app| {
+        let line = app.own.bench.line(which);
         if line != shown && !output::is_json() {
             out!("{line}");
         }
         shown = line;
-        app.own.arrived(&moved)
-    })?;
-    if let Some(relaxed) = &moved.relaxed {
-        send(relaxed);
+        app.own.bench.arrived(&moved)
+    });
+    let (done, interrupted) = match waited {
+        Err(failure) if failure.is_interruption() => (false, true),
+        waited => (waited?, false),
+    };
+    // A lift that has arrived stands still, and so does what has not, unless it was asked to go on.
+    let rest =
+        session.with(|app| app.own.bench.rest(&moved, &params)).filter(|_| done || !options.keep_going);
+    if let Some(rest) = &rest {
+        send(rest);
     }
     publisher.wait_acknowledged(Duration::from_secs(1));
     if output::is_json() {
         let sensed = session.with(|app| match which {
-            Which::Pedestal => json!(app.own.pedestal),
-            Which::Doll => json!(app.own.doll),
+            Which::Pedestal => json!(app.own.bench.pedestal),
+            Which::Doll => json!(app.own.bench.doll),
         });
         output::json_line(&json!({ "arrived": done, "mechanism": which.name(), "sensed": sensed }));
     }
-    match done {
-        true => Ok(()),
-        false => {
-            let seconds = options.timeout.as_secs_f64();
-            Err(Failure::new(format!("not arrived within {seconds} s")).told_in_json())
-        }
+    if done {
+        return Ok(());
     }
+    let goes_on = session.with(|app| app.own.bench.goes_on(&moved, &params));
+    let what = match (options.keep_going, goes_on) {
+        (true, _) => "it goes on".to_owned(),
+        (false, Some(what)) => what,
+        (false, None) => "held".to_owned(),
+    };
+    let seconds = options.timeout.as_secs_f64();
+    let failure = match interrupted {
+        true => Failure { code: exit::INTERRUPTED, message: format!("interrupted: {what}") },
+        false => Failure::new(format!("not arrived within {seconds} s: {what}")),
+    };
+    Err(failure.told_in_json())
 }

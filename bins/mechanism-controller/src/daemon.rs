@@ -1,24 +1,26 @@
 //! The daemon: a thin driver of the engine.
 
 use std::{
-    cell::RefCell,
     collections::{BTreeMap, VecDeque},
-    rc::Rc,
     time::{Duration, SystemTime},
 };
 
 use rosless_cli::Result;
 use rosless_graph::{
-    Context, EventLoop, Node, Publisher, Qos,
+    Context, EventLoop, Gid, GidPrefix, Handle, Node, Publisher, Qos, SampleInfo,
     action::{CancelResponse, GoalHandle, GoalId, GoalResponse},
     config::Settings,
     monotonic,
-    parameters::{Descriptor, ParameterValue},
+    parameters::{Descriptor, NamedValue, ParameterValue, Table},
 };
 use rosless_mechanism::{
     Engine, Input, Outcome, Output, Params, Profile, Time,
     engine::{Level, Which},
+    following::BOTH,
     messages::{Dialect, Document, Nucleo},
+    params::Spec,
+    profile::BadSample,
+    sources::{STAND_IN_PARAMETER, Stamps},
     status::{NODE, Status, TOPIC},
 };
 use rosless_wire::{
@@ -29,11 +31,15 @@ use rosless_wire::{
         msg::MechaState,
     },
     std_msgs::msg::{Bool, String as Text},
-    std_srvs::srv::{SetBool, SetBoolResponse},
+    std_srvs::srv::{SetBool, SetBoolResponse, Trigger, TriggerResponse},
 };
+
+use crate::identify::{ANSWER, Publishers};
 
 /// What a stream of messages causes is not logged again within this time: a stream that fails fails loudly once.
 const QUIET: Duration = Duration::from_secs(5);
+/// So many texts are remembered for that.
+const MOST_SAID: usize = 64;
 /// How long the last outputs may take to leave when the controller ends.
 const FAREWELL: Duration = Duration::from_millis(500);
 
@@ -43,11 +49,22 @@ const STATUS_GAP: Duration = Duration::from_millis(20);
 /// does not listen for feedback any more.
 const FEEDBACK_LEAD: Duration = Duration::from_millis(50);
 
+/// A controller that has told no status for this long is dead, whatever discovery still says of it.
+const DEAD: Duration = Duration::from_secs(3);
+
 /// The end of a goal, held back until its last feedback had time to arrive.
 struct Ending {
     due: Time,
     id: GoalId,
     outcome: Outcome,
+}
+
+/// A warning that a stream may cause again.
+struct Said {
+    text: String,
+    at: Time,
+    /// How often it was not said since.
+    kept_back: u64,
 }
 
 struct Controller<D: Dialect> {
@@ -63,9 +80,15 @@ struct Controller<D: Dialect> {
     doll_goals: BTreeMap<GoalId, GoalHandle<HinaCmd>>,
     last_feedback: BTreeMap<GoalId, Time>,
     ending: VecDeque<Ending>,
-    said: VecDeque<(String, Time)>,
-    /// Another controller is there.
-    rival: bool,
+    said: VecDeque<Said>,
+    handle: Handle<Self>,
+    /// Who publishes the sensors.
+    publishers: Publishers,
+    /// When other controllers last told their status.
+    controllers: BTreeMap<GidPrefix, Time>,
+    /// Who else publishes the outputs, and how they are called.
+    rivals: [Vec<String>; 2],
+    names: BTreeMap<Gid, String>,
     /// There is something to tell on `~/state` and `~/status`, and when that was last done.
     news: bool,
     told_at: Time,
@@ -82,9 +105,12 @@ fn run_as<D: Dialect>(settings: Settings) -> Result<()> {
     let context = Context::new(settings)?;
     let node = context.node(NODE)?;
     let event_loop = EventLoop::<Controller<D>>::new(&context)?;
-    let params = declare_parameters(&node, D::PROFILE)?;
+    let text = "The hardware that is driven; chosen with --profile";
+    let profile = Descriptor::new("profile").description(text).read_only();
+    node.declare_parameter(profile, D::PROFILE.name().to_owned())?;
+    let params = node.declare_table(Tuned(Params::defaults(D::PROFILE)))?;
     let mut controller = Controller::<D> {
-        engine: Engine::new(params.borrow().clone()),
+        engine: Engine::new(params.read().0),
         pedestal: node.publisher("daiza_clamp", Qos::default())?,
         doll: node.publisher("hina_dastpan", Qos::default())?,
         // Latched: a lamp that joins late learns whether it should shine. Deeper than the one sample it needs, because one
@@ -99,20 +125,30 @@ fn run_as<D: Dialect>(settings: Settings) -> Result<()> {
         last_feedback: BTreeMap::new(),
         ending: VecDeque::new(),
         said: VecDeque::new(),
-        rival: false,
+        handle: event_loop.handle(),
+        publishers: Publishers::default(),
+        controllers: BTreeMap::new(),
+        rivals: [vec![], vec![]],
+        names: BTreeMap::new(),
         news: true,
         told_at: Time::ZERO,
     };
     event_loop.on_parameter_change(&node, move |controller: &mut Controller<D>, _| {
-        controller.engine.set_params(params.borrow().clone());
+        controller.engine.set_params(params.read().0);
     });
 
-    event_loop.subscribe::<D::Sensors>(&node, "daiza_state", Qos::default(), |controller, sample| {
+    // Microcontrollers publish best effort; whoever publishes reliably is heard as well.
+    let sensors = Qos::default().best_effort();
+    event_loop.subscribe::<D::Sensors>(&node, "daiza_state", sensors, |controller, sample| {
+        let admitted = controller.admit(Which::Pedestal, &sample.info);
         let sensors = D::PROFILE.read_pedestal_sensors(&sample.message.into());
+        let sensors = sensors.and_then(|sensors| admitted.map(|()| sensors));
         controller.engine.handle(Input::PedestalSensors(sensors), monotonic());
     })?;
-    event_loop.subscribe::<D::Sensors>(&node, "hina_state", Qos::default(), |controller, sample| {
+    event_loop.subscribe::<D::Sensors>(&node, "hina_state", sensors, |controller, sample| {
+        let admitted = controller.admit(Which::Doll, &sample.info);
         let sensors = D::PROFILE.read_doll_sensors(&sample.message.into());
+        let sensors = sensors.and_then(|sensors| admitted.map(|()| sensors));
         controller.engine.handle(Input::DollSensors(sensors), monotonic());
     })?;
     event_loop.subscribe::<MechaState>(&node, "mecha_state", Qos::default(), |controller, sample| {
@@ -123,7 +159,7 @@ fn run_as<D: Dialect>(settings: Settings) -> Result<()> {
         controller.engine.handle(Input::Direct(sample.message.data), monotonic());
     })?;
     // Whoever else moves the actuators is listened to, so that "keep" never means "move back".
-    event_loop.subscribe::<D::Actuators>(&node, "daiza_clamp", Qos::default(), |controller, sample| {
+    event_loop.subscribe::<D::Actuators>(&node, "daiza_clamp", sensors, |controller, sample| {
         if sample.info.publisher != controller.pedestal.gid()
             && let Ok(command) = D::PROFILE.read_pedestal_command(&sample.message.into())
         {
@@ -132,7 +168,7 @@ fn run_as<D: Dialect>(settings: Settings) -> Result<()> {
             controller.news = true;
         }
     })?;
-    event_loop.subscribe::<D::Actuators>(&node, "hina_dastpan", Qos::default(), |controller, sample| {
+    event_loop.subscribe::<D::Actuators>(&node, "hina_dastpan", sensors, |controller, sample| {
         if sample.info.publisher != controller.doll.gid()
             && let Ok(command) =
                 D::PROFILE.read_doll_command(&sample.message.into(), controller.engine.params())
@@ -146,6 +182,14 @@ fn run_as<D: Dialect>(settings: Settings) -> Result<()> {
         let message = format!("bonbori {}", if request.data { "on" } else { "off" });
         responder.reply(&SetBoolResponse { success: true, message });
     })?;
+    for which in BOTH {
+        let service = format!("~/forget_{}", which.name());
+        event_loop.serve::<Trigger>(&node, &service, move |controller, _, responder| {
+            controller.engine.handle(Input::Forget(which), monotonic());
+            let message = format!("{}: the next wish for a phase begins it, reached or not", which.name());
+            responder.reply(&TriggerResponse { success: true, message });
+        })?;
+    }
     // Every goal is taken: what is wrong with it is said in its result.
     event_loop.action_server::<DaizaCmd>(
         &node,
@@ -183,15 +227,21 @@ fn run_as<D: Dialect>(settings: Settings) -> Result<()> {
         |controller| controller.news.then_some(controller.told_at + STATUS_GAP),
         |controller, now| controller.tell(now),
     );
-    event_loop.on_graph_change(|controller, graph| {
-        let (topic, own) = (controller.status.topic(), controller.status.gid());
-        let rival = graph.publishers(topic).iter().any(|publisher| publisher.gid != own);
-        if rival && !controller.rival {
-            log::warn!(target: controller.node.logger(), "another {NODE} is running: both move the actuators; stop one of them");
+    let own_state = format!("~/{TOPIC}");
+    event_loop.subscribe::<Text>(&node, &own_state, Qos::default(), |controller, sample| {
+        if sample.info.publisher != controller.state.gid() {
+            controller.controllers.insert(sample.info.publisher.prefix(), monotonic());
+            controller.look_for_rivals();
         }
-        controller.rival = rival;
+    })?;
+    event_loop.on_graph_change(|controller, graph| {
+        controller.publishers.retain(graph);
+        controller.look_for_rivals();
     });
-    event_loop.timer(Duration::from_millis(200), |controller| controller.news = true);
+    event_loop.timer(Duration::from_millis(200), |controller| {
+        controller.news = true;
+        controller.look_for_rivals();
+    });
     event_loop.timer(Duration::from_secs(1), |controller| {
         let diagnostics = controller.status().diagnostics(controller.node.now());
         controller.diagnostics.publish(&diagnostics);
@@ -209,37 +259,91 @@ fn run_as<D: Dialect>(settings: Settings) -> Result<()> {
     Ok(())
 }
 
-/// Every parameter of the engine, with its range; the shared copy always holds values that fit together.
-fn declare_parameters(node: &Node, profile: Profile) -> Result<Rc<RefCell<Params>>> {
-    let params = Rc::new(RefCell::new(Params::defaults(profile)));
-    let text = "The hardware that is driven; chosen with --profile";
-    node.declare_parameter(
-        Descriptor::new("profile").description(text).read_only(),
-        profile.name().to_owned(),
-    )?;
-    let shared = params.clone();
-    node.validate_parameters(move |values| {
+/// Every parameter of the engine, with its range.
+#[derive(Clone)]
+struct Tuned(Params);
+
+impl Table for Tuned {
+    fn rows(&self) -> Vec<(Descriptor, ParameterValue)> {
+        let row = |spec: &Spec| {
+            let unit = if spec.unit.is_empty() { String::new() } else { format!(" ({})", spec.unit) };
+            let descriptor = Descriptor::new(spec.name)
+                .description(format!("{}{unit}", spec.description))
+                .double_range(spec.min, spec.max, 0.0);
+            (descriptor, self.0.get(spec.name).unwrap_or(spec.default).into())
+        };
+        Params::TABLE.iter().map(row).collect()
+    }
+
+    fn take(&mut self, values: &[NamedValue]) -> Result<(), String> {
         let known = values.iter().filter_map(|(name, value)| match value {
-            ParameterValue::Double(value) => Some((name.as_str(), *value)),
+            ParameterValue::Double(value) if self.0.get(name).is_some() => Some((name.clone(), *value)),
             _ => None,
         });
-        // The store takes over what is judged good here, so the copy does, too.
-        shared.borrow_mut().set_all(known).map_err(|error| error.to_string())
-    });
-    let defaults = params.borrow().clone();
-    for spec in Params::TABLE {
-        let text = if spec.unit.is_empty() {
-            spec.description.to_owned()
-        } else {
-            format!("{} ({})", spec.description, spec.unit)
-        };
-        let descriptor = Descriptor::new(spec.name).description(text).double_range(spec.min, spec.max, 0.0);
-        node.declare_parameter(descriptor, defaults.get(spec.name).unwrap_or(spec.default))?;
+        let known: Vec<_> = known.collect();
+        let known = known.iter().map(|(name, value)| (name.as_str(), *value));
+        self.0.set_all(known).map_err(|error| error.to_string())
     }
-    Ok(params)
 }
 
 impl<D: Dialect> Controller<D> {
+    /// Whether a sensor sample counts. A node that is not known to be a stand-in is asked whether it is one.
+    fn admit(&mut self, which: Which, info: &SampleInfo) -> Result<(), BadSample> {
+        let (gid, now) = (info.publisher, monotonic());
+        let graph = self.node.context().graph();
+        let (source, ask) = self.publishers.identify(gid, &graph, now);
+        if let Some(node) = ask {
+            let parameters = self.handle.parameters_of(&self.node, &node);
+            let asked =
+                parameters.get(vec![STAND_IN_PARAMETER.to_owned()], ANSWER, move |controller, answer| {
+                    let says_so = |values: &Vec<_>| values.contains(&ParameterValue::Bool(true));
+                    controller.publishers.answered(gid, answer.is_ok_and(|values| says_so(&values)));
+                });
+            if asked.is_err() {
+                self.publishers.answered(gid, false);
+            }
+        }
+        let since_epoch = |at: SystemTime| at.duration_since(SystemTime::UNIX_EPOCH).ok();
+        let published = info.source_stamp.and_then(since_epoch);
+        let stamps = published.zip(since_epoch(info.reception_stamp));
+        let stamps = stamps.map(|(published, received)| Stamps { published, received });
+        self.engine.admit(which, &source, stamps, now)
+    }
+
+    /// Tells the engine who else publishes the outputs. A controller that was killed stays in the graph for a while: it
+    /// counts as long as it tells its status.
+    fn look_for_rivals(&mut self) {
+        let (now, graph) = (monotonic(), self.node.context().graph());
+        self.controllers.retain(|_, at| now.saturating_sub(*at) < DEAD);
+        self.names.retain(|gid, _| graph.endpoint(gid).is_some());
+        for which in BOTH {
+            let (topic, own) = match which {
+                Which::Pedestal => (self.pedestal.topic(), self.pedestal.gid()),
+                Which::Doll => (self.doll.topic(), self.doll.gid()),
+            };
+            let state = graph.publishers(self.state.topic());
+            let counts = |gid: &Gid| {
+                let is_controller = state.iter().any(|publisher| publisher.gid.prefix() == gid.prefix());
+                !is_controller || self.controllers.contains_key(&gid.prefix())
+            };
+            let rivals = graph.publishers(topic).into_iter().map(|publisher| publisher.gid);
+            let rivals: Vec<_> = rivals.filter(|gid| *gid != own && counts(gid)).collect();
+            // A node that leaves is forgotten before its publishers are.
+            for gid in &rivals {
+                if let Some(node) = graph.node_of(gid) {
+                    self.names.insert(*gid, node.to_string());
+                }
+            }
+            let name = |gid: &Gid| self.names.get(gid).cloned().unwrap_or_else(|| format!("publisher {gid}"));
+            let mut names: Vec<_> = rivals.iter().map(name).collect();
+            names.sort();
+            if self.rivals[which as usize] != names {
+                self.rivals[which as usize].clone_from(&names);
+                self.engine.handle(Input::Rivals { which, names }, now);
+            }
+        }
+    }
+
     fn status(&self) -> Status {
         let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Status::new(&self.engine, monotonic(), wall)
@@ -278,14 +382,27 @@ impl<D: Dialect> Controller<D> {
 
     fn say(&mut self, level: Level, text: String, streamed: bool) {
         let now = monotonic();
-        self.said.retain(|(_, at)| now - *at < QUIET);
-        let said = self.said.iter().any(|(said, _)| *said == text);
-        if said && streamed {
-            return;
+        self.said.retain(|said| now - said.at < QUIET || said.kept_back > 0);
+        let said = self.said.iter_mut().find(|said| said.text == text);
+        let mut more = String::new();
+        match said {
+            Some(said) if streamed && now - said.at < QUIET => {
+                said.kept_back += 1;
+                return;
+            }
+            Some(said) => {
+                if said.kept_back > 0 {
+                    more = format!(" ({} times more since)", said.kept_back);
+                }
+                (said.at, said.kept_back) = (now, 0);
+            }
+            None if level >= Level::Warn => {
+                self.said.truncate(MOST_SAID);
+                self.said.push_front(Said { text: text.clone(), at: now, kept_back: 0 });
+            }
+            None => {}
         }
-        if !said && level >= Level::Warn {
-            self.said.push_back((text.clone(), now));
-        }
+        let text = text + &more;
         let logger = self.node.logger();
         match level {
             Level::Debug => log::debug!(target: logger, "{text}"),

@@ -3,8 +3,13 @@
 #![forbid(unsafe_code)]
 
 mod actuate;
+mod brake;
 mod commands;
 mod daemon;
+mod identify;
+mod keys;
+mod phase;
+mod route;
 mod session;
 mod tables;
 mod watch;
@@ -12,7 +17,11 @@ mod watch;
 use std::{process::ExitCode, time::Duration};
 
 use clap::{Parser, Subcommand, ValueEnum};
-use rosless_cli::{Result, args::seconds, output};
+use rosless_cli::{
+    Result,
+    args::{Namespace, seconds},
+    output,
+};
 use rosless_graph::config::Settings;
 use rosless_mechanism::{Profile, engine::Which};
 
@@ -22,6 +31,8 @@ use rosless_mechanism::{Profile, engine::Which};
 #[derive(Debug, Parser)]
 #[command(name = "mechanism-controller", version, before_long_help = EXAMPLES, after_help = rosless_cli::EXIT_CODES)]
 struct Cli {
+    #[command(flatten)]
+    namespace: Namespace,
     #[command(subcommand)]
     command: Command,
 }
@@ -31,8 +42,10 @@ const EXAMPLES: &str = "Examples:
   mechanism-controller run --ros-args -p hina.deploy_angle:=-15.0
   mechanism-controller deploy                       both mechanisms, waits until they are there
   mechanism-controller collect daiza --json         only the pedestal, outcome as JSON
+  mechanism-controller deploy --namespace /r1       the robot in that namespace
   mechanism-controller goal hina UP_AND_CARRY       one command of the action hina_cmd, with its feedback
   mechanism-controller actuate tilt 45              one actuator, for debugging
+  mechanism-controller route follow                 run a route's phases as the robot reaches its points
   mechanism-controller watch                        what it does and waits for, live";
 
 #[derive(Debug, Subcommand)]
@@ -55,7 +68,7 @@ enum Command {
     Place(Phase),
     /// Pedestal: clamp and lift. Doll: up and folded back.
     Stow(Phase),
-    /// Stop what runs, at once.
+    /// Stop what runs, at once. Says what the hardware cannot stop, and fails when the lift goes on.
     Stop(Wait),
     /// Switch the lantern.
     Bonbori {
@@ -71,6 +84,9 @@ enum Command {
         command: String,
         #[command(flatten)]
         wait: Wait,
+        /// Ctrl-C and --timeout leave the goal alone; without this they cancel it.
+        #[arg(long)]
+        keep_going: bool,
     },
     /// Move one actuator directly, for debugging: the others keep their places, interlocks hold.
     Actuate {
@@ -87,8 +103,11 @@ enum Command {
         #[command(flatten)]
         wait: Wait,
     },
-    /// Drive the sequences by keyboard: a letter and Enter.
+    /// Drive the sequences by keyboard: single keys that act at once; Space or Esc stops, and so does leaving.
     Keys(Wait),
+    /// Publish a route, or run a route's phases as its points are reached.
+    #[command(subcommand)]
+    Route(route::Route),
     /// Print the step tables.
     Sequences,
 }
@@ -100,6 +119,12 @@ struct Phase {
     mechanism: Mechanisms,
     #[command(flatten)]
     wait: Wait,
+    /// Run it although it is reached.
+    #[arg(long)]
+    again: bool,
+    /// Ctrl-C and --timeout leave running what this command has begun; without this they stop it.
+    #[arg(long)]
+    keep_going: bool,
 }
 
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -145,20 +170,24 @@ fn main() -> ExitCode {
     rosless_cli::main(run)
 }
 
-fn run(cli: Cli, settings: Settings) -> Result<()> {
+fn run(cli: Cli, mut settings: Settings) -> Result<()> {
+    cli.namespace.apply(&mut settings)?;
     match cli.command {
         Command::Run { profile } => daemon::run(settings, profile),
-        Command::Prepare(phase) => commands::phase(&settings, 0, &phase),
-        Command::Deploy(phase) => commands::phase(&settings, 1, &phase),
-        Command::Collect(phase) => commands::phase(&settings, 2, &phase),
-        Command::Place(phase) => commands::phase(&settings, 3, &phase),
-        Command::Stow(phase) => commands::phase(&settings, 4, &phase),
+        Command::Prepare(phase) => phase::run(&settings, 0, &phase),
+        Command::Deploy(phase) => phase::run(&settings, 1, &phase),
+        Command::Collect(phase) => phase::run(&settings, 2, &phase),
+        Command::Place(phase) => phase::run(&settings, 3, &phase),
+        Command::Stow(phase) => phase::run(&settings, 4, &phase),
         Command::Stop(wait) => commands::stop(&settings, wait),
         Command::Bonbori { light, wait } => commands::bonbori(&settings, light == Light::On, wait),
-        Command::Goal { mechanism, command, wait } => commands::goal(&settings, mechanism, &command, wait),
+        Command::Goal { mechanism, command, wait, keep_going } => {
+            commands::goal(&settings, mechanism, &command, wait, keep_going)
+        }
         Command::Actuate { actuator, options } => actuate::run(&settings, &actuator, &options),
         Command::Watch { once, wait } => watch::run(&settings, once, wait),
-        Command::Keys(wait) => commands::keys(&settings, wait),
+        Command::Route(route) => route::run(&settings, &route),
+        Command::Keys(wait) => keys::run(&settings, wait),
         Command::Sequences => {
             match output::is_json() {
                 true => output::json(&tables::json()),

@@ -58,9 +58,11 @@ pub(crate) fn find<T>(session: &Session<T>, timeout: Duration, ready: impl Fn() 
     let seen = session.with(|app| app.seen.clone());
     seen.filter(|_| ready()).ok_or_else(|| {
         Failure::nobody(format!(
-            "no mechanism controller on domain {} within {:.0} s; start one with `mechanism-controller run`",
+            "no mechanism controller on domain {} in namespace {} within {:.0} s; start one with `mechanism-controller run`{}",
             session.domain(),
-            timeout.as_secs_f64()
+            session.node.namespace(),
+            timeout.as_secs_f64(),
+            session.elsewhere(NODE)
         ))
     })
 }

@@ -1,6 +1,6 @@
 //! Both mechanisms and the lantern behind one sans-IO engine.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 
 use rosless_engine::Now;
 
@@ -8,9 +8,11 @@ use crate::{
     GoalId, Time,
     doll::{self, Doll},
     params::{Params, secs},
+    part::{Part, Verdict, accept, ask, block, report, settle, streamed},
     pedestal::{self, Pedestal},
     profile::BadSample,
-    sequence::{Activity, Event, Mechanism, Origin, Outcome, STOPPING, Sequence, Sequencer},
+    sequence::{Activity, Event, Mechanism, Origin, Outcome, STOPPING},
+    sources::{Source, Sources, Stamps},
 };
 
 /// `daiza_state` or `hina_state` of a MechaState that leaves that mechanism alone.
@@ -19,7 +21,9 @@ pub const LEAVE_ALONE: u8 = 255;
 /// One of the two mechanisms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Which {
+    /// Daiza.
     Pedestal,
+    /// Hina.
     Doll,
 }
 
@@ -39,19 +43,35 @@ pub enum Input {
     /// A MechaState message: the desired phases. The lantern acts when the flag differs from the last message's, so that a
     /// phase message does not switch off the light that place has just lit; and when it is a new wish for light in the dark.
     MechaState {
+        /// `daiza_state`.
         pedestal: u8,
+        /// `hina_state`.
         doll: u8,
+        /// `bonbori_state`.
         lantern: bool,
     },
     /// An accepted action goal.
     Goal {
+        /// Whose.
         which: Which,
+        /// Which one.
         id: GoalId,
+        /// What it wants done.
         command: u8,
     },
     /// A goal's client wants it cancelled.
     Cancel {
+        /// Which one.
         id: GoalId,
+    },
+    /// The phase that was reached shall be run again when it is asked for.
+    Forget(Which),
+    /// Nodes that publish the mechanism's outputs, too: nothing is begun while there are any, and what runs ends.
+    Rivals {
+        /// Whose outputs.
+        which: Which,
+        /// Their names.
+        names: Vec<String>,
     },
     /// Ends both running sequences and holds.
     Stop,
@@ -59,7 +79,9 @@ pub enum Input {
     Lantern(bool),
     /// A word of the earlier microcontroller, such as `armClose` or `bonboriOff`.
     Direct(String),
+    /// A sample of the pedestal's sensors that counts, or why it does not; see [`Engine::admit`].
     PedestalSensors(Result<pedestal::Sensors, BadSample>),
+    /// The same for the doll's.
     DollSensors(Result<doll::Sensors, BadSample>),
     /// Another node published these pedestal outputs.
     OthersPedestalCommand(pedestal::Cylinders),
@@ -72,21 +94,33 @@ pub enum Input {
 /// What the driver must do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
+    /// Send these to the pedestal.
     PedestalCommand(pedestal::Cylinders),
+    /// Send these to the doll.
     DollCommand(doll::Command),
+    /// Switch the lantern.
     Lantern(bool),
+    /// Tell a goal's client.
     GoalFeedback {
+        /// Which goal.
         id: GoalId,
+        /// The code of its action.
         code: u8,
     },
+    /// A goal is over.
     GoalEnded {
+        /// Which one.
         id: GoalId,
+        /// How.
         outcome: Outcome,
+        /// Why, unless it is done.
         reason: String,
     },
     /// Something people want to know.
     Report {
+        /// How urgent it is.
         level: Level,
+        /// What it is.
         text: String,
         /// A stream of messages may cause it many times per second: the same text soon again tells nothing new.
         streamed: bool,
@@ -96,123 +130,42 @@ pub enum Output {
 /// How urgent a report is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
+    /// For those who look for a fault.
     Debug,
+    /// All is well.
     Info,
+    /// Something is not as it should be.
     Warn,
+    /// Something that was asked for does not happen.
     Error,
 }
 
 /// One mechanism's part of a [`Status`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct MechanismStatus {
+    /// What it does.
     pub activity: Activity,
     /// The phase that was last asked for.
     pub desired: Option<u8>,
     /// The phase the mechanism is in, if any.
     pub reached: Option<u8>,
+    /// Samples that were refused so far.
     pub bad_samples: u64,
 }
 
 /// The whole engine at a glance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
+    /// Daiza.
     pub pedestal: MechanismStatus,
+    /// Hina.
     pub doll: MechanismStatus,
+    /// Whether it shines.
     pub lantern: bool,
     /// `bonbori_state` of the last MechaState.
     pub lantern_flag: bool,
     /// MechaState messages so far.
     pub messages: u64,
-}
-
-/// Why a desired phase needs no action, or does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Running,
-    Reached,
-    /// Ended by itself without success: the next repeat tries again.
-    Failed,
-    /// Ended by someone's newer wish: a repeat is not a new wish.
-    Superseded,
-}
-
-#[derive(Debug)]
-struct Part<M: Mechanism> {
-    which: Which,
-    sequencer: Sequencer<M>,
-    desired: Option<(u8, Verdict)>,
-    /// When a phase was last asked for, repeats included.
-    asked_at: Option<Time>,
-    bad_samples: u64,
-    last_sample_bad: bool,
-    /// The running sequence is another try of a phase that failed, by a stream's next message.
-    retries: bool,
-    /// The report that such a try begins; told when it comes to something.
-    held_report: Option<Output>,
-}
-
-impl<M: Mechanism> Part<M> {
-    fn new(which: Which) -> Self {
-        Self {
-            which,
-            sequencer: Sequencer::default(),
-            desired: None,
-            asked_at: None,
-            bad_samples: 0,
-            last_sample_bad: false,
-            retries: false,
-            held_report: None,
-        }
-    }
-
-    fn set_verdict(&mut self, verdict: Verdict) {
-        if let Some((_, v)) = &mut self.desired {
-            *v = verdict;
-        }
-    }
-
-    /// What a phase code asks of this mechanism now: a sequence, nothing, or a complaint.
-    fn wish(
-        &mut self,
-        code: u8,
-        sequence: Option<Sequence<M>>,
-        params: &Params,
-        now: Time,
-    ) -> Result<Option<Sequence<M>>, String> {
-        let gap = secs(params.command_gap);
-        let renewed = self.asked_at.replace(now).is_none_or(|at| now.saturating_sub(at) > gap);
-        let before = self.desired.filter(|(c, _)| *c == code).map(|(_, v)| v);
-        let Some(sequence) = sequence else {
-            // Complaining once per wish is enough; a stream of repeats is one wish.
-            self.desired = Some((code, Verdict::Superseded));
-            return if before.is_none() || renewed {
-                Err(format!("{}: there is no phase {code}", self.which.name()))
-            } else {
-                Ok(None)
-            };
-        };
-        let start = match before {
-            Some(Verdict::Running) => false,
-            Some(Verdict::Reached) => renewed && !self.sequencer.senses(params, now),
-            Some(Verdict::Superseded) => renewed,
-            Some(Verdict::Failed) | None => true,
-        };
-        if start {
-            self.retries = before == Some(Verdict::Failed) && !renewed;
-        }
-        Ok(start.then_some(sequence))
-    }
-
-    fn status(&self, params: &Params, now: Time) -> MechanismStatus {
-        let senses = self.sequencer.senses(params, now);
-        let reached = self.desired.filter(|(_, verdict)| *verdict == Verdict::Reached && senses);
-        MechanismStatus {
-            activity: self.sequencer.activity(params, now),
-            desired: self.desired.map(|(code, _)| code),
-            reached: reached.map(|(code, _)| code),
-            bad_samples: self.bad_samples,
-        }
-    }
 }
 
 /// Decides what pedestal, doll and lantern do.
@@ -224,6 +177,9 @@ pub struct Engine {
     params: Params,
     pedestal: Part<Pedestal>,
     doll: Part<Doll>,
+    sources: Sources,
+    /// How late the sample came that was admitted last.
+    late: [Duration; 2],
     lantern: bool,
     lantern_flag: bool,
     /// When a MechaState last came.
@@ -235,11 +191,14 @@ pub struct Engine {
 }
 
 impl Engine {
+    /// An engine that knows nothing of the mechanism yet.
     pub fn new(params: Params) -> Self {
         Self {
             params,
             pedestal: Part::new(Which::Pedestal),
             doll: Part::new(Which::Doll),
+            sources: Sources::default(),
+            late: [Duration::ZERO; 2],
             lantern: false,
             lantern_flag: false,
             message_at: None,
@@ -249,6 +208,7 @@ impl Engine {
         }
     }
 
+    /// The parameters that count.
     pub fn params(&self) -> &Params {
         &self.params
     }
@@ -258,16 +218,45 @@ impl Engine {
         self.params = params;
     }
 
+    /// What to do next.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
+    /// When to call again although nothing happens.
     pub fn next_deadline(&self, now: Time) -> Option<Time> {
         let pedestal = self.pedestal.sequencer.next_deadline(&self.params, now);
         let doll = self.doll.sequencer.next_deadline(&self.params, now);
         pedestal.into_iter().chain(doll).min()
     }
 
+    /// Whether a sample of this publisher counts; what it says, or why not, is the input that follows. When the sensors
+    /// are another mechanism's than before, nothing of what was known counts any more.
+    ///
+    /// # Errors
+    /// Why it does not count.
+    pub fn admit(
+        &mut self,
+        which: Which,
+        source: &Source,
+        stamps: Option<Stamps>,
+        now: Time,
+    ) -> Result<(), BadSample> {
+        let late = secs(self.params.sensor_timeout);
+        let admitted = self.sources.judge(which, source, stamps, late, now)?;
+        self.late[which as usize] = admitted.late;
+        if admitted.changed {
+            let reason = format!("the sensors come from another publisher now: {}", source.name);
+            self.report(Level::Warn, format!("{}: {reason}", which.name()));
+            match which {
+                Which::Pedestal => self.pedestal.sequencer.change_source(reason, &self.params, now),
+                Which::Doll => self.doll.sequencer.change_source(reason, &self.params, now),
+            }
+        }
+        Ok(())
+    }
+
+    /// Something has happened.
     pub fn handle(&mut self, input: Input, now: Time) {
         self.seen = now;
         match input {
@@ -282,19 +271,32 @@ impl Engine {
                 }
             }
             Input::Stop => {
-                self.stop(Which::Pedestal, "stop was asked for", now);
-                self.stop(Which::Doll, "stop was asked for", now);
+                let _ = self.stop(Which::Pedestal, "stop was asked for", now);
+                let _ = self.stop(Which::Doll, "stop was asked for", now);
+            }
+            Input::Forget(Which::Pedestal) => self.pedestal.forget(),
+            Input::Forget(Which::Doll) => self.doll.forget(),
+            Input::Rivals { which: Which::Pedestal, names } => {
+                self.outputs.extend(block(&mut self.pedestal, &names, &self.params, now));
+            }
+            Input::Rivals { which: Which::Doll, names } => {
+                self.outputs.extend(block(&mut self.doll, &names, &self.params, now));
             }
             Input::Lantern(on) => self.light(on),
             Input::Direct(word) => self.direct(&word, now),
             Input::PedestalSensors(sample) => {
-                if let Some(sensors) = accept(&mut self.pedestal, sample, &mut self.outputs) {
-                    self.pedestal.sequencer.sense(sensors, &self.params, now);
+                if let Some(sensors) =
+                    accept(&mut self.pedestal, sample, &mut self.outputs, (&self.params, now))
+                {
+                    let late = std::mem::take(&mut self.late[Which::Pedestal as usize]);
+                    self.pedestal.sequencer.sense(sensors, &self.params, late, now);
                 }
             }
             Input::DollSensors(sample) => {
-                if let Some(sensors) = accept(&mut self.doll, sample, &mut self.outputs) {
-                    self.doll.sequencer.sense(sensors, &self.params, now);
+                if let Some(sensors) = accept(&mut self.doll, sample, &mut self.outputs, (&self.params, now))
+                {
+                    let late = std::mem::take(&mut self.late[Which::Doll as usize]);
+                    self.doll.sequencer.sense(sensors, &self.params, late, now);
                 }
             }
             Input::OthersPedestalCommand(command) => {
@@ -345,13 +347,15 @@ impl Engine {
         match (which, command) {
             (_, 0) => {
                 self.outputs.push_back(Output::GoalFeedback { id, code: STOPPING });
-                self.stop(which, "a STOP goal", now);
+                let goes_on = self.stop(which, "a STOP goal", now);
                 self.collect_events();
-                self.outputs.push_back(Output::GoalEnded {
-                    id,
-                    outcome: Outcome::Done,
-                    reason: String::new(),
-                });
+                // A lift that nobody can stop is not stopped; a stroke that ends by itself is as good as that.
+                let outcome = match goes_on {
+                    Some(_) if which == Which::Doll => Outcome::Refused,
+                    _ => Outcome::Done,
+                };
+                let reason = goes_on.unwrap_or_default();
+                self.outputs.push_back(Output::GoalEnded { id, outcome, reason });
             }
             (Which::Pedestal, c) if usize::from(c) < pedestal::GOALS.len() => {
                 let sequence = pedestal::GOALS[usize::from(c)];
@@ -378,11 +382,14 @@ impl Engine {
     }
 
     fn direct(&mut self, word: &str, now: Time) {
-        match word {
+        // What a program sent down a serial line ends with a newline.
+        match word.trim() {
             "bonbori" => self.light(true),
             "bonboriOff" => self.light(false),
-            _ => {
-                if let Some(sequence) = pedestal::direct(word) {
+            word => {
+                if let Some(reason) = doll::unsupported_word(word, self.params.profile) {
+                    self.outputs.push_back(streamed(Level::Error, format!("hina: {reason}")));
+                } else if let Some(sequence) = pedestal::direct(word) {
                     self.pedestal.sequencer.begin(sequence, Origin::Direct, &self.params, now);
                 } else if let Some(sequence) = doll::direct(word) {
                     self.doll.sequencer.begin(sequence, Origin::Direct, &self.params, now);
@@ -394,12 +401,17 @@ impl Engine {
         }
     }
 
-    fn stop(&mut self, which: Which, reason: &str, now: Time) {
+    /// Ends what runs; what moves on nevertheless.
+    fn stop(&mut self, which: Which, reason: &str, now: Time) -> Option<String> {
         match which {
             Which::Pedestal => {
                 self.pedestal.sequencer.finish(Outcome::Stopped, reason.to_owned(), &self.params, now);
+                self.pedestal.sequencer.goes_on(&self.params)
             }
-            Which::Doll => self.doll.sequencer.finish(Outcome::Stopped, reason.to_owned(), &self.params, now),
+            Which::Doll => {
+                self.doll.sequencer.finish(Outcome::Stopped, reason.to_owned(), &self.params, now);
+                self.doll.sequencer.goes_on(&self.params)
+            }
         }
     }
 
@@ -428,6 +440,7 @@ impl Engine {
         }
     }
 
+    /// What both mechanisms do.
     pub fn status(&self, now: Time) -> Status {
         Status {
             pedestal: self.pedestal.status(&self.params, now),
@@ -468,118 +481,4 @@ impl rosless_engine::Engine for Engine {
     fn next_deadline(&self) -> Option<Time> {
         self.next_deadline(self.seen)
     }
-}
-
-/// Something that happened once.
-fn report(level: Level, text: String) -> Output {
-    Output::Report { level, text, streamed: false }
-}
-
-/// Something that every message of a stream may cause.
-fn streamed(level: Level, text: String) -> Output {
-    Output::Report { level, text, streamed: true }
-}
-
-/// Begins a desired phase if it is a new wish; gives the complaint if there is no such phase.
-fn ask<M: Mechanism>(
-    part: &mut Part<M>,
-    code: u8,
-    sequence: Option<Sequence<M>>,
-    params: &Params,
-    now: Time,
-) -> Option<String> {
-    match part.wish(code, sequence, params, now) {
-        Ok(Some(sequence)) => {
-            part.sequencer.begin(sequence, Origin::Phase(code), params, now);
-            part.desired = Some((code, Verdict::Running));
-            None
-        }
-        Ok(None) => None,
-        Err(complaint) => Some(complaint),
-    }
-}
-
-/// Counts a bad sample and complains once until a good one comes.
-fn accept<M: Mechanism>(
-    part: &mut Part<M>,
-    sample: Result<M::Sensors, BadSample>,
-    outputs: &mut VecDeque<Output>,
-) -> Option<M::Sensors> {
-    match sample {
-        Ok(sensors) => {
-            part.last_sample_bad = false;
-            Some(sensors)
-        }
-        Err(reason) => {
-            part.bad_samples += 1;
-            if !std::mem::replace(&mut part.last_sample_bad, true) {
-                let text = format!("{}: sample on {} refused: {reason}", part.which.name(), M::SENSOR_TOPIC);
-                outputs.push_back(streamed(Level::Error, text));
-            }
-            None
-        }
-    }
-}
-
-/// Turns a sequencer's event into outputs; a command is handed back to the caller, who knows its type.
-fn settle<M: Mechanism>(
-    part: &mut Part<M>,
-    event: Event<M::Command>,
-    outputs: &mut VecDeque<Output>,
-) -> Option<M::Command> {
-    let name_of_part = part.which.name();
-    match event {
-        Event::Command(command) => {
-            outputs.extend(part.held_report.take());
-            return Some(command);
-        }
-        Event::Began { origin, name } => {
-            if !matches!(origin, Origin::Phase(_)) {
-                part.set_verdict(Verdict::Superseded);
-            }
-            let begins = report(Level::Info, format!("{name_of_part}: {name} begins"));
-            part.retries &= matches!(origin, Origin::Phase(_));
-            part.held_report = None;
-            if part.retries {
-                part.held_report = Some(begins);
-            } else {
-                outputs.push_back(begins);
-            }
-        }
-        Event::Doubted { reason } => {
-            if part.desired.is_some_and(|(_, verdict)| verdict == Verdict::Reached) {
-                part.set_verdict(Verdict::Superseded);
-            }
-            let text = format!("{name_of_part}: {reason}: what was sent before is not relied on any more");
-            outputs.push_back(report(Level::Warn, text));
-        }
-        Event::Stepped { name, number, of, what } => {
-            outputs.push_back(report(Level::Debug, format!("{name_of_part}: {name} {number}/{of}: {what}")));
-        }
-        Event::Feedback { goal, code } => outputs.push_back(Output::GoalFeedback { id: goal, code }),
-        Event::LightLantern => {}
-        Event::Ended { origin, name, outcome, reason } => {
-            let (level, verdict) = match outcome {
-                Outcome::Done => (Level::Info, Verdict::Reached),
-                Outcome::Stopped | Outcome::Canceled | Outcome::Preempted => {
-                    (Level::Warn, Verdict::Superseded)
-                }
-                _ => (Level::Error, Verdict::Failed),
-            };
-            let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-            let text = format!("{name_of_part}: {name} {}{why}", outcome.word());
-            let again = part.retries && verdict == Verdict::Failed;
-            outputs.extend(part.held_report.take().filter(|_| !again));
-            outputs.push_back(if again { streamed(level, text) } else { report(level, text) });
-            match origin {
-                // A pre-empted phase may end after its successor was noted: only its own verdict is its business.
-                Origin::Phase(code) if part.desired.is_some_and(|(c, _)| c == code) => {
-                    part.set_verdict(verdict)
-                }
-                Origin::Phase(_) | Origin::Direct => {}
-                Origin::Goal(id) => outputs.push_back(Output::GoalEnded { id, outcome, reason }),
-            }
-        }
-    }
-    None
 }

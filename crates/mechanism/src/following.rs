@@ -21,8 +21,20 @@ const BEGINS: Duration = Duration::from_millis(300);
 /// How a phase ended for one mechanism.
 #[derive(Clone, Debug, PartialEq)]
 pub enum End {
-    Reached { already: bool, took: Duration },
-    Not { outcome: &'static str, reason: String },
+    /// The mechanism is where it was asked to be.
+    Reached {
+        /// It was there before.
+        already: bool,
+        /// How long it took.
+        took: Duration,
+    },
+    /// It is not.
+    Not {
+        /// In a word or two.
+        outcome: &'static str,
+        /// Why.
+        reason: String,
+    },
 }
 
 impl End {
@@ -39,8 +51,11 @@ impl End {
 /// A step that has begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
+    /// Whose.
     pub which: Which,
+    /// Which one.
     pub step: Step,
+    /// What it waits for.
     pub waiting_for: String,
 }
 
@@ -147,6 +162,24 @@ impl Following {
             self.ask_again = None;
         }
         again
+    }
+
+    /// The mechanisms on which this command's own run has begun and is not known to have ended: those it must stop when it
+    /// leaves.
+    pub fn under_way(&self, status: &Status) -> Vec<Which> {
+        let ours = |which: &Which| {
+            let part = status.part(*which);
+            self.ended[*which as usize].is_none()
+                && part.running
+                && part.sequence() == self.phase
+                && part.runs > self.before.part(*which).runs
+        };
+        self.wanted.iter().copied().filter(ours).collect()
+    }
+
+    /// The phase's name.
+    pub fn phase(&self) -> &str {
+        &self.phase
     }
 
     /// Whether every mechanism's end is known.

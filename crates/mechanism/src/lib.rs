@@ -15,17 +15,20 @@
 //! | module | holds |
 //! |---|---|
 //! | [`pedestal`], [`doll`] | step tables, conditions and interlocks of the two mechanisms |
-//! | [`sequence`] | the runner of step tables |
+//! | [`sequence`], [`sequencer`] | what step tables are made of, and their runner |
+//! | [`sources`] | whose sensor samples count |
 //! | [`engine`] | both runners, the lantern, and what a command means |
 //! | [`params`] | every angle, wait, tolerance and timeout |
 //! | [`profile`] | how all that lies in the messages of the two hardware generations |
 //! | [`messages`] | the ROS messages of the two generations |
 //! | [`status`] | what a controller tells of itself, as a type that both sides share |
 //! | [`following`] | how a command follows the phase it asked for to its end |
+//! | [`route`] | points on the field, and whose phases run as they are reached |
 //! | [`single`] | which outputs move one actuator and keep the others where they are |
 //! | [`model`] | a simulated mechanism with manual switches, an automatic scene and faults |
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod doll;
 pub mod engine;
@@ -33,10 +36,14 @@ pub mod following;
 pub mod messages;
 pub mod model;
 pub mod params;
+mod part;
 pub mod pedestal;
 pub mod profile;
+pub mod route;
 pub mod sequence;
+pub mod sequencer;
 pub mod single;
+pub mod sources;
 pub mod status;
 
 pub use engine::{Engine, Input, Output};

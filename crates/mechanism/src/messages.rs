@@ -6,8 +6,11 @@ use crate::profile::{ActuatorArrays, Profile, SensorArrays};
 
 /// The message types of a profile.
 pub trait Dialect: 'static {
+    /// Which one.
     const PROFILE: Profile;
+    /// What the actuators are told with.
     type Actuators: Message + From<ActuatorArrays> + Into<ActuatorArrays>;
+    /// What the sensors tell with.
     type Sensors: Message + From<SensorArrays> + Into<SensorArrays>;
 }
 

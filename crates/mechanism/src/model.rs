@@ -1,7 +1,7 @@
 //! A simulated mechanism: cylinders that take a second, a tilt and a lift that move, switches, faults, and a scene that
 //! presses switches as the real one would.
 
-use std::{str::FromStr, time::Duration};
+use std::{fmt, str::FromStr, time::Duration};
 
 use crate::{
     Time,
@@ -31,15 +31,22 @@ impl Default for Speeds {
 /// A switch that can be pressed by hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Switch {
+    /// The pedestal stands in the clamp.
     Pedestal,
+    /// The lift's upper end.
     Up,
+    /// Its lower end.
     Down,
+    /// The wall, on one side.
     Wall1,
+    /// The wall, on the other side.
     Wall2,
+    /// The tray at 180°.
     Stowed,
 }
 
 impl Switch {
+    /// All, with their names.
     pub const ALL: [(Self, &str); 6] = [
         (Self::Pedestal, "pedestal"),
         (Self::Up, "up"),
@@ -49,6 +56,7 @@ impl Switch {
         (Self::Stowed, "stowed"),
     ];
 
+    /// As commands and parameters call it.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
@@ -77,10 +85,29 @@ pub enum Fault {
     StuckCylinder(usize),
     /// The cylinder's sensor never changes.
     DeadCylinderSensor(usize),
+    /// The tray does not tilt.
     StuckTilt,
+    /// The lift does not move.
     StuckLift,
     /// No sensor messages of this mechanism.
     LostSensors(Which),
+}
+
+/// As it is written on the command line.
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::StuckSwitch(switch, value) => {
+                write!(f, "stuck-switch:{}={}", switch.name(), u8::from(value))
+            }
+            Self::SlowCylinder(index, factor) => write!(f, "slow-cylinder:{}={factor}", index + 1),
+            Self::StuckCylinder(index) => write!(f, "stuck-cylinder:{}", index + 1),
+            Self::DeadCylinderSensor(index) => write!(f, "dead-sensor:{}", index + 1),
+            Self::StuckTilt => f.write_str("stuck-tilt"),
+            Self::StuckLift => f.write_str("stuck-lift"),
+            Self::LostSensors(which) => write!(f, "lost:{}", which.name()),
+        }
+    }
 }
 
 impl FromStr for Fault {
@@ -158,12 +185,21 @@ pub struct Model {
     latches: [bool; 2],
     /// Pressed by hand, in the order of [`Switch::ALL`]; `None` follows the mechanics.
     by_hand: [Option<bool>; 6],
+    /// What the potentiometer is held at.
+    potentiometer: Option<f64>,
     scene: Option<Scene>,
     faults: Vec<Fault>,
     at: Time,
 }
 
+impl Scene {
+    fn new(now: Time) -> Self {
+        Self { pedestal: PedestalScene::Away, pedestal_since: now, at_wall_since: None }
+    }
+}
+
 impl Model {
+    /// A mechanism as the document says that it starts; `automatic` plays the scene.
     pub fn new(speeds: Speeds, automatic: bool, now: Time) -> Self {
         Self {
             speeds,
@@ -174,24 +210,24 @@ impl Model {
             lift: Lift::Hold,
             latches: [false; 2],
             by_hand: [None; 6],
-            scene: automatic.then_some(Scene {
-                pedestal: PedestalScene::Away,
-                pedestal_since: now,
-                at_wall_since: None,
-            }),
+            potentiometer: None,
+            scene: automatic.then_some(Scene::new(now)),
             faults: Vec::new(),
             at: now,
         }
     }
 
+    /// Breaks something more.
     pub fn add_fault(&mut self, fault: Fault) {
         self.faults.push(fault);
     }
 
+    /// Repairs everything.
     pub fn clear_faults(&mut self) {
         self.faults.clear();
     }
 
+    /// What is broken.
     pub fn faults(&self) -> &[Fault] {
         &self.faults
     }
@@ -201,6 +237,24 @@ impl Model {
         self.by_hand[switch as usize] = pressed;
     }
 
+    /// Holds the potentiometer at an angle, wherever the tray is; `None` lets it follow the tray again.
+    pub fn hold_potentiometer(&mut self, degrees: Option<f64>) {
+        self.potentiometer = degrees;
+    }
+
+    /// Plays the scene from its beginning, or leaves switches to mechanics and hands.
+    pub fn play_scene(&mut self, automatic: bool) {
+        if automatic != self.scene.is_some() {
+            self.scene = automatic.then_some(Scene::new(self.at));
+        }
+    }
+
+    /// Whether the scene is played.
+    pub fn plays_scene(&self) -> bool {
+        self.scene.is_some()
+    }
+
+    /// The pedestal is told.
     pub fn command_pedestal(&mut self, cylinders: Cylinders, now: Time) {
         self.advance(now);
         for (cylinder, commanded) in self.cylinders.iter_mut().zip(cylinders) {
@@ -208,6 +262,7 @@ impl Model {
         }
     }
 
+    /// The doll is told.
     pub fn command_doll(&mut self, command: &doll::Command, now: Time) {
         self.advance(now);
         self.tilt_target = command.tilt.clamp(-60.0, 180.0);
@@ -330,7 +385,7 @@ impl Model {
             down: self.switch(Switch::Down),
             walls: [self.switch(Switch::Wall1), self.switch(Switch::Wall2)],
             stowed: self.switch(Switch::Stowed),
-            tilt: self.tilt,
+            tilt: self.potentiometer.unwrap_or(self.tilt),
             latches: self.latches,
         })
     }
@@ -366,10 +421,13 @@ mod tests {
             ("slow-cylinder:4=3.5", Fault::SlowCylinder(3, 3.5)),
             ("stuck-cylinder:1", Fault::StuckCylinder(0)),
             ("dead-sensor:2", Fault::DeadCylinderSensor(1)),
+            ("stuck-tilt", Fault::StuckTilt),
             ("stuck-lift", Fault::StuckLift),
+            ("lost:daiza", Fault::LostSensors(Which::Pedestal)),
             ("lost:hina", Fault::LostSensors(Which::Doll)),
         ] {
             assert_eq!(text.parse(), Ok(fault));
+            assert_eq!(fault.to_string(), text, "told as it was written");
         }
         for text in [
             "",

@@ -7,23 +7,52 @@ use crate::profile::Profile;
 /// One row of the parameter table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spec {
+    /// Its ROS name.
     pub name: &'static str,
+    /// Of the document profile.
     pub default: f64,
+    /// The least it may be.
     pub min: f64,
+    /// The most it may be.
     pub max: f64,
+    /// Empty for a mere number.
     pub unit: &'static str,
+    /// What it is for.
     pub description: &'static str,
 }
 
 /// Why a parameter value was refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ParamError {
+    /// Nobody knows it.
     #[error("there is no parameter {0:?}")]
     Unknown(String),
+    /// It is too little or too much.
     #[error("{name} = {value} {unit} is outside {min} … {max}")]
-    OutOfRange { name: &'static str, value: f64, unit: &'static str, min: f64, max: f64 },
+    OutOfRange {
+        /// Which.
+        name: &'static str,
+        /// What it was to be.
+        value: f64,
+        /// In what unit.
+        unit: &'static str,
+        /// The least.
+        min: f64,
+        /// The most.
+        max: f64,
+    },
+    /// It does not fit together with the travel band.
     #[error("{name} = {value}° is outside the angles where the lift may travel ({min}° … {max}°)")]
-    OutsideTravel { name: &'static str, value: f64, min: f64, max: f64 },
+    OutsideTravel {
+        /// Which.
+        name: &'static str,
+        /// What it was to be.
+        value: f64,
+        /// `hina.travel_min`.
+        min: f64,
+        /// `hina.travel_max`.
+        max: f64,
+    },
 }
 
 macro_rules! params {
@@ -108,11 +137,17 @@ impl Params {
     }
 
     /// Changes one parameter; on error nothing is changed.
+    ///
+    /// # Errors
+    /// Why it is refused.
     pub fn set(&mut self, name: &str, value: f64) -> Result<(), ParamError> {
         self.set_all([(name, value)])
     }
 
     /// Changes several parameters at once, because some only fit together; on error nothing is changed.
+    ///
+    /// # Errors
+    /// Why they are refused.
     pub fn set_all<'a>(
         &mut self,
         values: impl IntoIterator<Item = (&'a str, f64)>,

@@ -6,7 +6,7 @@
 //! | 3 | small pedestal stands, guide open | small pedestal tilted, guide closed |
 //! | 4 | arm down | arm up: lifted |
 
-use std::{fmt::Write, time::Duration};
+use std::{fmt::Write, ops::Range, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,9 @@ pub type Cylinders = [bool; 4];
 /// One valid sample of `/daiza_state`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sensors {
+    /// The pedestal switch is pressed.
     pub pedestal: bool,
+    /// Where the cylinders are.
     pub cylinders: Cylinders,
 }
 
@@ -48,6 +50,8 @@ pub struct History {
     arrived: [bool; 4],
     /// What was last sent, whether it is still believed or not.
     sent: Option<Cylinders>,
+    /// The cylinder's sensor did not follow, and has not been seen to move since.
+    unmoved: [bool; 4],
 }
 
 /// The pedestal mechanism's vocabulary.
@@ -130,9 +134,13 @@ pub fn direct(word: &str) -> Option<Sequence<Pedestal>> {
 }
 
 impl View<'_, Pedestal> {
-    /// Sensed where it was sent, and sent long enough ago: an early echo of the old position is not believed.
+    /// Sensed where it was sent, and sent long enough ago: an early echo of the old position is not believed, nor a sensor
+    /// that was caught not following.
     fn confirmed(&self, cylinder: usize, extended: bool) -> Result<(), Option<Time>> {
-        if self.command[cylinder] != extended || self.sensors.cylinders[cylinder] != extended {
+        if self.command[cylinder] != extended
+            || self.sensors.cylinders[cylinder] != extended
+            || self.history.unmoved[cylinder]
+        {
             return Err(None);
         }
         match self.history.told[cylinder].map(|at| at + secs(self.params.settle)) {
@@ -144,6 +152,18 @@ impl View<'_, Pedestal> {
     fn clamp_confirmed(&self, open: bool) -> Result<(), Option<Time>> {
         self.confirmed(0, open).and(self.confirmed(1, open))
     }
+
+    /// The sensors of these cylinders that are not believed, for people.
+    fn disbelieved(&self, cylinders: Range<usize>) -> String {
+        let unmoved = cylinders.filter(|i| self.history.unmoved[*i]);
+        let text = |i| {
+            format!(
+                " (the sensor of cylinder {} did not follow it and is not believed until it is seen to move)",
+                i + 1
+            )
+        };
+        unmoved.map(text).collect()
+    }
 }
 
 impl Mechanism for Pedestal {
@@ -154,7 +174,9 @@ impl Mechanism for Pedestal {
     type History = History;
 
     const NAME: &'static str = "daiza";
+    const NEUTRAL: Cylinders = [false; 4];
     const SENSOR_TOPIC: &'static str = "daiza_state";
+    const OUTPUT_TOPIC: &'static str = "daiza_clamp";
 
     fn note_sensors(
         history: &mut History,
@@ -162,8 +184,9 @@ impl Mechanism for Pedestal {
         after: &Sensors,
         command: Option<&Cylinders>,
         params: &Params,
-        now: Time,
+        taken: Time,
     ) {
+        let now = taken;
         if let Some(command) = command {
             let view = View::<Self> { sensors: after, command, history, params, now };
             let seen_to_arrive = |i| before.is_some_and(|b: &Sensors| b.cylinders[i] != after.cylinders[i]);
@@ -177,6 +200,12 @@ impl Mechanism for Pedestal {
             if before.is_none_or(|b| b.cylinders[i] != after.cylinders[i]) {
                 history.seen[i] = now;
             }
+            history.unmoved[i] &= before.is_none_or(|b| b.cylinders[i] == after.cylinders[i]);
+            // Whoever waited may have given up earlier: the sensor is caught nevertheless.
+            let late = |told: Time| now >= told + secs(params.cylinder_timeout);
+            history.unmoved[i] |= !history.arrived[i]
+                && command.is_some_and(|command| command[i] != after.cylinders[i])
+                && history.told[i].is_some_and(late);
         }
     }
 
@@ -188,6 +217,14 @@ impl Mechanism for Pedestal {
             }
         }
         history.sent = Some(*after);
+    }
+
+    fn caught(history: &mut History, sensors: &Sensors, command: &Cylinders, _: &Params) {
+        (0..4).for_each(|i| history.unmoved[i] |= sensors.cylinders[i] != command[i]);
+    }
+
+    fn doubted(history: &mut History) {
+        history.arrived = [false; 4];
     }
 
     fn contradiction(
@@ -236,6 +273,17 @@ impl Mechanism for Pedestal {
         command
     }
 
+    fn goes_on(held: &Cylinders, sensors: &Sensors, _: &Params) -> Option<String> {
+        let moving = (0..4).filter(|i| sensors.cylinders[*i] != held[*i]);
+        let text = |i: usize| format!("cylinder {} goes on {}", i + 1, if held[i] { "out" } else { "in" });
+        let moving: Vec<_> = moving.map(text).collect();
+        (!moving.is_empty()).then(|| format!("{} (a valve has no middle)", moving.join(", ")))
+    }
+
+    fn reached(_: Until, command: Cylinders, _: &Params) -> Cylinders {
+        command
+    }
+
     /// Never lift while the clamp is on its way or unknown, nor lower while it is on its way; never move the clamp while the
     /// arm is.
     fn interlock(view: &View<'_, Self>, next: &Cylinders) -> Result<(), String> {
@@ -248,13 +296,18 @@ impl Mechanism for Pedestal {
         let clamp_told =
             view.command[..2] != next[..2] || view.history.sent.is_some_and(|s| s[..2] != next[..2]);
         // What the sensors do not show may be under way, or set out now.
-        let clamp_off = view.sensors.cylinders[..2] != next[..2];
+        let clamp_off =
+            view.sensors.cylinders[..2] != next[..2] || view.history.unmoved[..2] != [false, false];
         let clamp_stands = view.clamp_confirmed(false).is_ok() || view.clamp_confirmed(true).is_ok();
         if lifts && (clamp_told || !clamp_stands) || lowers && clamp_off {
-            return Err("the clamp must be confirmed, open or closed, by both cylinder sensors".to_owned());
+            let why = view.disbelieved(0..2);
+            return Err(format!(
+                "the clamp must be confirmed, open or closed, by both cylinder sensors{why}"
+            ));
         }
         if (clamp_told || clamp_off) && view.confirmed(3, view.command[3]).is_err() {
-            return Err("the arm must be confirmed, up or down, by the sensor of cylinder 4".to_owned());
+            let why = view.disbelieved(3..4);
+            return Err(format!("the arm must be confirmed, up or down, by the sensor of cylinder 4{why}"));
         }
         Ok(())
     }
@@ -283,8 +336,11 @@ impl Mechanism for Pedestal {
     fn describe(view: Option<&View<'_, Self>>, step: &Row, until: Until) -> String {
         match until {
             Until::PedestalPressed => "the pedestal switch to be pressed".to_owned(),
-            Until::ClampConfirmed => "the clamp confirmed closed by both cylinder sensors".to_owned(),
-            Until::OpenConfirmed => "the clamp confirmed open by both cylinder sensors".to_owned(),
+            Until::ClampConfirmed | Until::OpenConfirmed => {
+                let place = if until == Until::OpenConfirmed { "open" } else { "closed" };
+                let why = view.map(|view| view.disbelieved(0..2)).unwrap_or_default();
+                format!("the clamp confirmed {place} by both cylinder sensors{why}")
+            }
             Until::Arrived => {
                 let mut text = String::new();
                 for (i, target) in
@@ -293,7 +349,9 @@ impl Mechanism for Pedestal {
                     if view.is_none_or(|v| v.confirmed(i, target).is_err()) {
                         let separator = if text.is_empty() { "" } else { ", " };
                         let place = if target { "out" } else { "in" };
-                        write!(text, "{separator}cylinder {} {place}", i + 1).expect("a String takes all");
+                        let why = view.map(|view| view.disbelieved(i..i + 1)).unwrap_or_default();
+                        write!(text, "{separator}cylinder {} {place}{why}", i + 1)
+                            .expect("a String takes all");
                     }
                 }
                 text
@@ -303,6 +361,10 @@ impl Mechanism for Pedestal {
 
     fn limit(until: Until, params: &Params) -> Duration {
         secs(if until == Until::PedestalPressed { params.pedestal_wait } else { params.cylinder_timeout })
+    }
+
+    fn pause(_: Until, _: &Params) -> Duration {
+        Duration::ZERO
     }
 
     fn goal_timeout(params: &Params) -> Duration {

@@ -9,7 +9,7 @@
 //! | guide servos | – | `motor_positions[1..3]` |
 //! | latches | – | `cylinder_states` |
 
-use std::str::FromStr;
+use std::{str::FromStr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -22,26 +22,74 @@ use crate::{
 /// The plain content of an `ActuatorCommands` message; the document's form has no `expand`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ActuatorArrays {
+    /// `motor_positions`.
     pub positions: Vec<f64>,
+    /// `motor_expand`.
     pub expand: Vec<bool>,
+    /// `cylinder_states`.
     pub cylinders: Vec<bool>,
 }
 
 /// The plain content of a `SensorStates` message.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SensorArrays {
+    /// `potentiometer_angles`.
     pub angles: Vec<f64>,
+    /// `limit_switch_states`.
     pub switches: Vec<bool>,
+    /// `cylinder_states`.
     pub cylinders: Vec<bool>,
 }
 
 /// Why a sample was not used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum BadSample {
+    /// An array is too short, or too long where it must be exact.
     #[error("{field} has {got} elements, {need} are needed")]
-    WrongSize { field: &'static str, got: usize, need: usize },
+    WrongSize {
+        /// The array.
+        field: &'static str,
+        /// Its length.
+        got: usize,
+        /// The length that is needed.
+        need: usize,
+    },
+    /// A number that is no angle or position.
     #[error("{field} has the unusable value {value}")]
-    Unusable { field: &'static str, value: f64 },
+    Unusable {
+        /// The array.
+        field: &'static str,
+        /// The number in it.
+        value: f64,
+    },
+    /// Two publish the topic, and nothing tells which of them the mechanism is.
+    #[error("two publish it: {first} and {second}; stop one of them")]
+    TwoSources {
+        /// The one.
+        first: String,
+        /// The other.
+        second: String,
+    },
+    /// A stand-in beside real hardware, or after it.
+    #[error("{name} is a stand-in, and real hardware was seen: {hardware}; stop the stand-in")]
+    StandIn {
+        /// The stand-in.
+        name: String,
+        /// The hardware.
+        hardware: String,
+    },
+    /// Its publisher's node has not been found yet.
+    #[error("it is not known yet who publishes it: {name}")]
+    Unidentified {
+        /// The publisher.
+        name: String,
+    },
+    /// It tells of the past.
+    #[error("it came {:.1} s late", by.as_secs_f64())]
+    Late {
+        /// How much longer it took than others.
+        by: Duration,
+    },
 }
 
 /// Which generation of hardware (or simulation) is at the other end.
@@ -101,6 +149,7 @@ fn sizes(
 }
 
 impl Profile {
+    /// As options and parameters call it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Document => "document",
@@ -141,10 +190,15 @@ impl Profile {
         }
     }
 
+    /// The message of these outputs.
     pub fn pedestal_command(self, command: &pedestal::Cylinders) -> ActuatorArrays {
         ActuatorArrays { cylinders: self.flip(*command).to_vec(), ..ActuatorArrays::default() }
     }
 
+    /// The outputs of a message.
+    ///
+    /// # Errors
+    /// What is wrong with it.
     pub fn read_pedestal_command(self, arrays: &ActuatorArrays) -> Result<pedestal::Cylinders, BadSample> {
         if self == Self::Nucleo {
             sizes(arrays, 0, 0, 4)?;
@@ -152,6 +206,7 @@ impl Profile {
         Ok(self.flip(need("cylinder_states", &arrays.cylinders)?))
     }
 
+    /// The message of these sensors.
     pub fn pedestal_sensors(self, sensors: &pedestal::Sensors) -> SensorArrays {
         SensorArrays {
             angles: vec![],
@@ -160,11 +215,16 @@ impl Profile {
         }
     }
 
+    /// The sensors of a message.
+    ///
+    /// # Errors
+    /// What is wrong with it.
     pub fn read_pedestal_sensors(self, arrays: &SensorArrays) -> Result<pedestal::Sensors, BadSample> {
         let [pedestal] = need("limit_switch_states", &arrays.switches)?;
         Ok(pedestal::Sensors { pedestal, cylinders: self.flip(need("cylinder_states", &arrays.cylinders)?) })
     }
 
+    /// The message of these outputs.
     pub fn doll_command(self, command: &doll::Command, params: &Params) -> ActuatorArrays {
         let tilt = self.tilt_to_wire(command.tilt);
         match self {
@@ -190,6 +250,10 @@ impl Profile {
         }
     }
 
+    /// The outputs of a message.
+    ///
+    /// # Errors
+    /// What is wrong with it.
     pub fn read_doll_command(
         self,
         arrays: &ActuatorArrays,
@@ -226,6 +290,7 @@ impl Profile {
         }
     }
 
+    /// The message of these sensors.
     pub fn doll_sensors(self, sensors: &doll::Sensors) -> SensorArrays {
         let doll::Sensors { up, down, walls: [wall_1, wall_2], stowed, tilt, latches } = *sensors;
         SensorArrays {
@@ -235,6 +300,10 @@ impl Profile {
         }
     }
 
+    /// The sensors of a message.
+    ///
+    /// # Errors
+    /// What is wrong with it.
     pub fn read_doll_sensors(self, arrays: &SensorArrays) -> Result<doll::Sensors, BadSample> {
         let [up, down, wall_1, wall_2, stowed] = need("limit_switch_states", &arrays.switches)?;
         let [tilt] = need("potentiometer_angles", &arrays.angles)?;

@@ -12,18 +12,25 @@ use crate::{
 /// One actuator and where it shall go.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Actuator {
-    /// Number from 1, and out or in.
+    /// A cylinder of the pedestal.
     Cylinder {
+        /// From 1.
         number: u8,
+        /// Out or in.
         out: bool,
     },
+    /// The tray's tilt.
     Tilt {
+        /// In the document's sense.
         degrees: f64,
     },
+    /// The lift.
     Lift(Lift),
+    /// The guide servos.
     Guide(Guide),
-    /// Number from 1.
+    /// A latch, which fires.
     Latch {
+        /// From 1.
         number: u8,
     },
 }
@@ -63,12 +70,16 @@ impl Actuator {
 /// Why an actuator is not moved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
+    /// An interlock says no.
     #[error("interlock: {0}; --force moves anyway")]
     Interlock(String),
+    /// The profile's hardware cannot do it.
     #[error("{0}")]
     Hardware(String),
+    /// Nothing is known of the mechanism.
     #[error("the mechanism's sensors are gone")]
     NoSensors,
+    /// It is on its way.
     #[error("the doll does not rest")]
     NoRest,
 }
@@ -76,7 +87,9 @@ pub enum Refusal {
 /// Outputs ready to be sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Outputs {
+    /// For the pedestal.
     Pedestal(Cylinders),
+    /// For the doll.
     Doll(doll::Command),
 }
 
@@ -84,9 +97,8 @@ pub enum Outputs {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Move {
     actuator: Actuator,
+    /// To be sent.
     pub outputs: Outputs,
-    /// To be sent at the end: a latch's solenoid must not stay under current.
-    pub relaxed: Option<Outputs>,
     /// An interlock that was overridden.
     pub overridden: Option<String>,
     tolerance: f64,
@@ -98,9 +110,11 @@ const STILL: f64 = 1.0;
 /// What the mechanism told, and what others told it.
 #[derive(Debug, Default)]
 pub struct Bench {
+    /// What the pedestal told last.
     pub pedestal: Option<pedestal::Sensors>,
     pedestal_told: Option<Cylinders>,
     pedestal_history: pedestal::History,
+    /// What the doll told last.
     pub doll: Option<doll::Sensors>,
     doll_told: Option<doll::Command>,
     /// Where the doll has stood, and since when.
@@ -184,7 +198,7 @@ impl Bench {
         params: &Params,
         now: Time,
     ) -> Result<Move, Refusal> {
-        let (outputs, interlock, relaxed) = match actuator {
+        let (outputs, interlock) = match actuator {
             Actuator::Cylinder { number, out } => {
                 let sensors = self.pedestal.ok_or(Refusal::NoSensors)?;
                 let rest = || self.pedestal_rest(params, now).unwrap_or(sensors.cylinders);
@@ -194,7 +208,7 @@ impl Bench {
                 *next.get_mut(usize::from(number.wrapping_sub(1))).ok_or_else(no)? = out;
                 let history = &self.pedestal_history;
                 let view = View::<Pedestal> { sensors: &sensors, command: &told, history, params, now };
-                (Outputs::Pedestal(next), Pedestal::interlock(&view, &next), None)
+                (Outputs::Pedestal(next), Pedestal::interlock(&view, &next))
             }
             _ => {
                 let sensors = self.doll.ok_or(Refusal::NoSensors)?;
@@ -204,16 +218,36 @@ impl Bench {
                 let told = told.ok_or(Refusal::NoRest)?;
                 let next = actuator.apply(told, params.profile)?;
                 let view = View::<Doll> { sensors: &sensors, command: &told, history: &history, params, now };
-                let relaxed = doll::Command { latches: [false; 2], ..next };
-                let relaxed = (next.latches != [false; 2]).then_some(Outputs::Doll(relaxed));
-                (Outputs::Doll(next), Doll::interlock(&view, &next), relaxed)
+                (Outputs::Doll(next), Doll::interlock(&view, &next))
             }
         };
         let overridden = match interlock {
             Err(reason) if !force => return Err(Refusal::Interlock(reason)),
             other => other.err(),
         };
-        Ok(Move { actuator, outputs, relaxed, overridden, tolerance: params.tolerance })
+        Ok(Move { actuator, outputs, overridden, tolerance: params.tolerance })
+    }
+
+    /// What to send when the move is over, arrived or not: a lift stands still where it can, a solenoid must not stay under
+    /// current, and a tilt that has not arrived stays where it is.
+    pub fn rest(&self, moved: &Move, params: &Params) -> Option<Outputs> {
+        let (Outputs::Doll(sent), Some(sensors)) = (moved.outputs, &self.doll) else { return None };
+        let held = Doll::hold(sent, sensors, params);
+        // An actuator that keeps what it was told is not this move's to stop.
+        let tilts = matches!(moved.actuator, Actuator::Tilt { .. });
+        let held = doll::Command { tilt: if tilts { held.tilt } else { sent.tilt }, ..held };
+        (held != sent).then_some(Outputs::Doll(held))
+    }
+
+    /// What moves on although its rest was sent.
+    pub fn goes_on(&self, moved: &Move, params: &Params) -> Option<String> {
+        match (moved.outputs, &self.pedestal, &self.doll) {
+            (Outputs::Pedestal(sent), Some(sensors), _) => Pedestal::goes_on(&sent, sensors, params),
+            (Outputs::Doll(sent), _, Some(sensors)) => {
+                Doll::goes_on(&Doll::hold(sent, sensors, params), sensors, params)
+            }
+            _ => None,
+        }
     }
 
     /// Whether what was moved is where it was sent, as far as its sensors tell.
@@ -305,7 +339,7 @@ mod tests {
         let moved = bench.plan(fold, &Told::default(), true, &params, at(2000)).unwrap();
         assert!(moved.overridden.is_some());
         let Outputs::Doll(next) = moved.outputs else { panic!("{moved:?}") };
-        assert_eq!((next.tilt, next.lift), (180.0, Lift::Down), "the lift stays where it is");
+        assert_eq!((next.tilt, next.lift), (180.0, Lift::Hold), "the lift stays where it is");
     }
 
     #[test]
@@ -324,7 +358,8 @@ mod tests {
         let bench = doll_bench(doll::Sensors { tilt: 90.0, down: true, ..Default::default() }, &params);
         let moved =
             bench.plan(Actuator::Latch { number: 2 }, &Told::default(), true, &params, at(2000)).unwrap();
-        let (Outputs::Doll(fired), Some(Outputs::Doll(relaxed))) = (moved.outputs, moved.relaxed) else {
+        let rest = bench.rest(&moved, &params);
+        let (Outputs::Doll(fired), Some(Outputs::Doll(relaxed))) = (moved.outputs, rest) else {
             panic!("{moved:?}")
         };
         assert_eq!((fired.latches, relaxed.latches), ([false, true], [false, false]));

@@ -19,7 +19,8 @@ pub const NODE: &str = "sequence_controller";
 /// The typed topic below the node's name: JSON of a [`Status`], latched, so that a command sees the state at once.
 pub const TOPIC: &str = "state";
 
-const PHASES: [&str; 5] = ["prepare", "deploy", "collect", "place", "stow"];
+/// The phases' names, by their codes.
+pub const PHASES: [&str; 5] = ["prepare", "deploy", "collect", "place", "stow"];
 
 /// A phase's name for people.
 pub fn phase_name(code: u8) -> String {
@@ -29,35 +30,48 @@ pub fn phase_name(code: u8) -> String {
 /// The controller at a glance.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Status {
+    /// The hardware it drives.
     pub profile: Profile,
     /// Repeats of a phase closer than this, in seconds, are one command.
     pub command_gap: f64,
     /// MechaState messages so far.
     pub messages: u64,
+    /// The lantern.
     pub bonbori: Lantern,
+    /// The pedestal.
     pub daiza: Part,
+    /// The doll.
     pub hina: Part,
     /// What the actuators were told last.
     pub outputs: Outputs,
+    /// What the sensors told last.
     pub sensed: Sensed,
 }
 
+/// The lantern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lantern {
+    /// Whether it shines.
     pub lit: bool,
     /// `bonbori_state` of the last MechaState.
     pub flag: bool,
 }
 
+/// What the actuators were told last; nothing when that is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outputs {
+    /// The pedestal's cylinders.
     pub daiza: Option<Cylinders>,
+    /// The doll.
     pub hina: Option<doll::Command>,
 }
 
+/// What the sensors told last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sensed {
+    /// The pedestal's.
     pub daiza: Option<pedestal::Sensors>,
+    /// The doll's.
     pub hina: Option<doll::Sensors>,
 }
 
@@ -70,8 +84,11 @@ pub struct Part {
     pub reached: Option<u8>,
     /// The running sequence, or the last one.
     pub sequence: Option<String>,
+    /// Whether it runs.
     pub running: bool,
+    /// Where it is.
     pub step: Option<Step>,
+    /// What that waits for.
     pub waiting_for: Option<String>,
     /// When the present wait began, in seconds since the Unix epoch.
     pub since: Option<f64>,
@@ -81,21 +98,38 @@ pub struct Part {
     pub runs: u64,
     /// Whether valid sensor data was ever seen.
     pub sensors_seen: bool,
+    /// Whether it is young enough to be believed.
     pub sensors_valid: bool,
+    /// Samples that were refused so far.
     pub bad_samples: u64,
+    /// Why the last sample was refused, until a good one comes.
+    #[serde(default)]
+    pub refused_sample: Option<String>,
+    /// What moves although it was told to hold, because the hardware cannot stop it.
+    #[serde(default)]
+    pub goes_on: Option<String>,
+    /// Why nothing may be begun.
+    #[serde(default)]
+    pub blocked: Option<String>,
 }
 
 /// The running step; number 0 waits for sensor data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
+    /// From 1.
     pub number: usize,
+    /// How many there are.
     pub of: usize,
+    /// What it does.
     pub what: String,
 }
 
+/// How a sequence ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
+    /// In a word.
     pub outcome: Outcome,
+    /// Why; empty when it is done.
     pub reason: String,
 }
 
@@ -117,6 +151,9 @@ impl Part {
             sensors_seen: activity.sensor_age.is_some(),
             sensors_valid: activity.sensors_valid,
             bad_samples: status.bad_samples,
+            refused_sample: activity.refused.clone(),
+            goes_on: activity.goes_on.clone(),
+            blocked: activity.blocked.clone(),
         }
     }
 
@@ -138,8 +175,15 @@ impl Part {
             (_, Some(Ended { outcome, reason })) => {
                 (Health::Error, format!("{sequence} {}: {reason}", outcome.word()))
             }
+            _ if let Some(reason) = &self.blocked => (Health::Error, format!("nothing is begun: {reason}")),
+            _ if !self.sensors_valid
+                && let Some(reason) = &self.refused_sample =>
+            {
+                (Health::Error, format!("the sensors' samples are refused: {reason}"))
+            }
             _ if !self.sensors_seen => (Health::Stale, "no valid sensor data was ever seen".to_owned()),
             _ if !self.sensors_valid => (Health::Warn, "the sensor data is stale".to_owned()),
+            _ if let Some(what) = &self.goes_on => (Health::Warn, format!("idle, but {what}")),
             _ => {
                 let phase = self.reached.map(|code| format!(", in phase {}", phase_name(code)));
                 (Health::Ok, format!("idle{}", phase.unwrap_or_default()))
@@ -167,6 +211,9 @@ impl Part {
             ("runs", self.runs.to_string()),
             ("sensors_valid", self.sensors_valid.to_string()),
             ("bad_samples", self.bad_samples.to_string()),
+            ("refused_sample", text(self.refused_sample.clone())),
+            ("goes_on", text(self.goes_on.clone())),
+            ("blocked", text(self.blocked.clone())),
             ("outputs", outputs),
             ("sensed", sensed),
         ];
@@ -178,9 +225,13 @@ impl Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Health {
+    /// All is well.
     Ok = DiagnosticStatus::OK,
+    /// Something is not as it should be.
     Warn = DiagnosticStatus::WARN,
+    /// Something that was asked for did not happen, or cannot.
     Error = DiagnosticStatus::ERROR,
+    /// Nothing was heard.
     Stale = DiagnosticStatus::STALE,
 }
 

@@ -18,7 +18,7 @@ use world::World;
 /// Longest sum of waits of any sequence with the default parameters: the doll's collect is far below it.
 const LONGEST: Duration = Duration::from_secs(60);
 
-const DIRECT: [&str; 14] = [
+const DIRECT: [&str; 17] = [
     "mechaExpand",
     "mechaRetract",
     "armOpen",
@@ -30,6 +30,9 @@ const DIRECT: [&str; 14] = [
     "expandArm",
     "contractArm",
     "resetArm",
+    "push",
+    "0degree",
+    "90degree",
     "bonbori",
     "bonboriOff",
     "sing",

@@ -164,12 +164,13 @@ fn doll_full_cycle_with_walls_pressed_one_by_one() {
     let mut world = document();
     world.phases(LEAVE_ALONE, PREPARE);
     world.finish();
-    assert_eq!(world.doll_commands(), [(90.0, Lift::Up), (90.0, Lift::Down)]);
+    let moves = [(90.0, Lift::Hold), (90.0, Lift::Down), (90.0, Lift::Hold)];
+    assert_eq!(world.doll_commands(), moves, "the lift stands still before, and from the switch on");
 
     world.clear();
     world.phases(LEAVE_ALONE, DEPLOY);
     world.finish();
-    assert_eq!(world.doll_commands(), [(-10.0, Lift::Down)]);
+    assert_eq!(world.doll_commands(), [(-10.0, Lift::Hold)]);
 
     world.clear();
     world.phases(LEAVE_ALONE, COLLECT);
@@ -182,12 +183,12 @@ fn doll_full_cycle_with_walls_pressed_one_by_one() {
     assert_eq!(world.doll_commands(), []);
     world.model.press(Switch::Wall2, Some(true));
     world.finish();
-    assert_eq!(world.doll_commands(), [(90.0, Lift::Down), (90.0, Lift::Up)]);
+    assert_eq!(world.doll_commands(), [(90.0, Lift::Hold), (90.0, Lift::Up), (90.0, Lift::Hold)]);
 
     world.clear();
     world.phases(LEAVE_ALONE, PLACE);
     world.finish();
-    assert_eq!(world.doll_commands(), [(-10.0, Lift::Up), (90.0, Lift::Up)]);
+    assert_eq!(world.doll_commands(), [(-10.0, Lift::Hold), (90.0, Lift::Hold)]);
     let lantern = world.outputs.iter().position(|(_, o)| *o == Output::Lantern(true)).expect("lit");
     let last_move = world.outputs.iter().rposition(|(_, o)| matches!(o, Output::DollCommand(_)));
     assert!(Some(lantern) > last_move, "the lantern comes last");
@@ -195,7 +196,8 @@ fn doll_full_cycle_with_walls_pressed_one_by_one() {
     world.clear();
     world.phases(LEAVE_ALONE, STOW);
     world.finish();
-    assert_eq!(world.doll_commands(), [(90.0, Lift::Up), (180.0, Lift::Up)]);
+    let moves = [(90.0, Lift::Hold), (90.0, Lift::Up), (90.0, Lift::Hold), (180.0, Lift::Hold)];
+    assert_eq!(world.doll_commands(), moves);
     assert!(world.model.switch(Switch::Stowed));
 }
 
@@ -230,7 +232,7 @@ fn both_mechanisms_move_at_the_same_time() {
     world.clear();
     world.phases(DEPLOY, DEPLOY);
     assert_eq!(world.pedestal_commands(), ["0001"]);
-    assert_eq!(world.doll_commands(), [(-10.0, Lift::Down)]);
+    assert_eq!(world.doll_commands(), [(-10.0, Lift::Hold)]);
 }
 
 #[test]
@@ -244,11 +246,11 @@ fn deploy_and_place_angles_and_the_wait_are_tunable() {
     world.engine.set_params(params);
     world.phases(LEAVE_ALONE, DEPLOY);
     world.finish();
-    assert_eq!(world.doll_commands(), [(-20.0, Lift::Up)]);
+    assert_eq!(world.doll_commands(), [(-20.0, Lift::Hold)]);
     world.clear();
     world.phases(LEAVE_ALONE, PLACE);
     world.finish();
-    assert_eq!(world.doll_commands(), [(-30.0, Lift::Up), (90.0, Lift::Up)]);
+    assert_eq!(world.doll_commands(), [(-30.0, Lift::Hold), (90.0, Lift::Hold)]);
     let moves: Vec<_> = world
         .outputs
         .iter()
@@ -370,7 +372,8 @@ fn bad_samples_count_as_no_samples() {
         world.reports(Level::Error),
         [
             "daiza: sample on daiza_state refused: cylinder_states has 3 elements, 4 are needed",
-            "daiza: deploy sensors lost: no valid sensor data on daiza_state for 0.5 s",
+            "daiza: deploy sensors lost: no valid sensor data on daiza_state for 0.5 s: the last sample was refused: \
+             cylinder_states has 3 elements, 4 are needed",
         ]
     );
     assert_eq!(world.engine.status(world.now).pedestal.bad_samples, 10);
@@ -639,7 +642,7 @@ fn a_restarted_mechanism_is_looked_at_anew_and_sequences_keep_their_order() {
         world.phases(DEPLOY, DEPLOY);
         world.finish();
         assert_eq!(world.pedestal_commands(), ["0001", "1111"]);
-        assert_eq!(world.doll_commands(), [(-10.0, Lift::Up)]);
+        assert_eq!(world.doll_commands(), [(-10.0, Lift::Hold)]);
 
         for (phases, commands) in [
             ((PLACE, PREPARE), vec!["0001", "1111"]),

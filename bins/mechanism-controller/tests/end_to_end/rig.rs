@@ -121,6 +121,12 @@ impl Rig {
         daemon
     }
 
+    /// Waits for a line of a program that hears the observer, who must go on meanwhile.
+    #[track_caller]
+    pub(crate) fn until_line(&mut self, daemon: &Daemon, text: &str) {
+        self.until(text, |_| daemon.output().contains(text));
+    }
+
     /// Starts a command of the controller's command line.
     pub(crate) fn start(&self, args: &[&str]) -> Daemon {
         self.spawn(CONTROLLER, args)

@@ -1,10 +1,8 @@
-//! The real binaries over DDS: controller, stand-in and commands.
-
-mod rig;
+//! What the commands do, by themselves and beside others.
 
 use std::{io::Write, time::Duration};
 
-use rig::Rig;
+use crate::rig::{self, Rig};
 use rosless_graph::{
     Qos,
     action::{GoalState, GoalUpdate},
@@ -32,17 +30,17 @@ fn full_cycle_of_both_mechanisms_in_the_automatic_scene() {
     let _dummy = rig.dummy(&["--auto"]);
     let controller = rig.controller(&[]);
     rig.run(&["prepare"]).ok();
-    assert_eq!(rig.seen.positions(), [[1.0, 90.0], [0.0, 90.0]]);
+    assert_eq!(rig.seen.positions(), [[0.5, 90.0], [0.0, 90.0], [0.5, 90.0]], "held when the switch is hit");
     assert!(rig.seen.cylinders().is_empty(), "prepare is the doll's alone");
 
     rig.run(&["deploy"]).ok();
     assert_eq!(rig.seen.cylinders(), ["0001", "1111"]);
-    assert_eq!(rig.seen.positions().last(), Some(&vec![0.0, -10.0]));
+    assert_eq!(rig.seen.positions().last(), Some(&vec![0.5, -10.0]));
 
     rig.until_status("the robot stands at the pedestal", deployed_on_the_pedestal);
     rig.run(&["collect"]).ok();
     assert_eq!(rig.seen.cylinders()[2..], ["1101", "0001", "0000"]);
-    assert_eq!(rig.seen.positions().last(), Some(&vec![1.0, 90.0]));
+    assert_eq!(rig.seen.positions().last(), Some(&vec![0.5, 90.0]));
 
     assert!(rig.seen.lantern.is_empty());
     rig.run(&["place"]).ok();
@@ -88,7 +86,7 @@ fn walls_are_waited_for_one_by_one_and_a_clamp_that_is_not_confirmed_is_not_lift
     assert_eq!(rig.seen.positions().len(), before, "nothing moves before both are pressed");
     rig.hand(&["press", "wall2"]).ok();
     rig.finish(collect).ok();
-    assert_eq!(rig.seen.positions()[before..], [[0.0, 90.0], [1.0, 90.0]]);
+    assert_eq!(rig.seen.positions()[before..], [[0.5, 90.0], [1.0, 90.0], [0.5, 90.0]]);
 
     rig.hand(&["press", "pedestal"]).ok();
     rig.hand(&["fault", "dead-sensor:2"]).ok();
@@ -171,7 +169,13 @@ fn a_command_whose_controller_is_restarted_says_so_and_does_not_ask_again() {
     assert!(!second.output().contains("deploy begins"), "{}", second.output());
 
     let third = rig.controller(&[]);
-    third.wait_for_line("another sequence_controller is running", rig::PATIENCE);
+    let refused =
+        "daiza: nothing is begun: daiza_clamp is also published by /sequence_controller; stop one of them";
+    third.wait_for_line(refused, rig::PATIENCE);
+    second.wait_for_line(refused, rig::PATIENCE);
+    rig.run(&["stow", "daiza"]).fails(1, "");
+    drop(second);
+    third.wait_for_line("daiza: nobody else publishes daiza_clamp any more", rig::PATIENCE);
 }
 
 #[test]
@@ -236,7 +240,7 @@ fn other_actuators_keep_what_they_were_told() {
 
     rig.run(&["goal", "hina", "POS_CARRY"]).ok();
     rig.run(&["actuate", "lift", "down"]).ok();
-    assert_eq!(rig.seen.positions().last(), Some(&vec![0.0, 97.5]));
+    assert_eq!(rig.seen.positions().last(), Some(&vec![0.5, 97.5]), "held at its end");
 }
 
 #[test]
@@ -247,7 +251,7 @@ fn an_actuator_can_be_moved_without_a_controller() {
     rig.run(&["actuate", "cylinder", "1", "out"]).ok();
     rig.run(&["actuate", "tilt", "90"]).ok();
     assert_eq!(rig.seen.cylinders(), ["0001", "1001"]);
-    assert_eq!(rig.seen.positions(), [[1.0, 90.0]]);
+    assert_eq!(rig.seen.positions(), [[0.5, 90.0]]);
 }
 
 #[test]
@@ -306,9 +310,9 @@ fn faults_add_up_until_they_are_repaired() {
     rig.hand(&["fault", "stuck-lift"]).ok();
     rig.hand(&["fault", "dead-sensor:2"]).ok();
     rig.hand(&["fault", "stuck-lift"]).ok();
-    dummy.wait_for_line("faults: [StuckTilt, StuckLift, DeadCylinderSensor(1)]", rig::PATIENCE);
+    dummy.wait_for_line("faults: stuck-tilt, stuck-lift, dead-sensor:2", rig::PATIENCE);
     rig.hand(&["repair"]).ok();
-    dummy.wait_for_line("faults: []", rig::PATIENCE);
+    dummy.wait_for_line("faults: none", rig::PATIENCE);
 }
 
 #[test]
@@ -366,7 +370,7 @@ fn nonsense_is_refused_with_a_reason_and_changes_nothing() {
     // Bad samples are no samples: nothing moves, and the goal times out.
     let begin = std::time::Instant::now();
     rig.run(&["goal", "hina", "POS_CARRY"])
-        .fails(1, "ERR_TIMEOUT (no valid sensor data on hina_state was ever seen)");
+        .fails(1, "ERR_TIMEOUT (no valid sensor data on hina_state was ever seen: the last sample was refused: potentiometer_angles has the unusable value NaN)");
     assert!(begin.elapsed() >= Duration::from_secs(5), "a hina goal has five seconds");
     rig.run(&["goal", "daiza", "42"]).fails(1, "ERR_UNEXPECTED_ARG (there is no command 42)");
     rig.run(&["goal", "hina", "LATCH_UNLOCK"]).fails(
@@ -496,7 +500,7 @@ fn angles_are_parameters_and_each_actuator_can_be_moved_alone() {
     let results = rig.set_parameters("sequence_controller", &values);
     assert_eq!([results[0].successful, results[1].successful], [true, false], "NaN is refused: {results:?}");
     rig.run(&["deploy", "hina"]).ok();
-    assert_eq!(rig.seen.positions(), [[1.0, -20.0]]);
+    assert_eq!(rig.seen.positions(), [[0.5, -20.0]]);
 
     rig.run(&["actuate", "lift", "down"])
         .fails(1, "interlock: while the lift travels the tilt must stay within");

@@ -7,19 +7,29 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Time,
     params::{Params, secs},
-    profile::Profile,
-    sequence::{Mechanism, Sequence, Step, View},
+    sequence::{Mechanism, Step, View},
+};
+
+mod tables;
+
+pub use tables::{
+    COLLECT, DEPLOY, GOALS, PLACE, PREPARE, STOW, direct, phase, unsupported, unsupported_word,
 };
 
 /// One valid sample of `/hina_state`; the tilt in degrees in the document's sense.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sensors {
+    /// The switch at the top of the lift.
     pub up: bool,
+    /// The switch at its bottom.
     pub down: bool,
+    /// The two switches that touch the wall.
     pub walls: [bool; 2],
     /// The switch at 180°.
     pub stowed: bool,
+    /// The potentiometer.
     pub tilt: f64,
+    /// Which latches have fired.
     pub latches: [bool; 2],
 }
 
@@ -38,7 +48,9 @@ impl Sensors {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lift {
+    /// Until the upper switch.
     Up,
+    /// Until the lower switch.
     Down,
     /// Stand still; the action-era hardware cannot.
     Hold,
@@ -48,28 +60,41 @@ pub enum Lift {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Guide {
+    /// Expanded.
     Out,
+    /// Contracted.
     In,
 }
 
 /// All outputs of the doll mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Command {
+    /// Degrees.
     pub tilt: f64,
+    /// Where the lift goes.
     pub lift: Lift,
+    /// Where the guide goes.
     pub guide: Guide,
+    /// Which latches' solenoids are under current.
     pub latches: [bool; 2],
 }
 
 /// A tilt by name; its degrees are a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Angle {
+    /// `hina.upright_angle`.
     Upright,
+    /// `hina.deploy_angle`.
     Deploy,
+    /// `hina.place_angle`.
     Place,
+    /// `hina.stow_angle`.
     Stow,
+    /// `hina.carry_angle`.
     Carry,
+    /// `hina.take_angle`.
     Take,
+    /// `hina.release_angle`.
     Release,
     /// The release angle mirrored: the tray holds its dolls while it rises.
     Cradle,
@@ -96,9 +121,13 @@ impl Angle {
 /// The outputs one step sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
+    /// Tilt to.
     pub tilt: Option<Angle>,
+    /// Lift to.
     pub lift: Option<Lift>,
+    /// Guide to.
     pub guide: Option<Guide>,
+    /// Latches to fire; all relax when a step does not say.
     pub latches: Option<[bool; 2]>,
 }
 
@@ -115,6 +144,8 @@ pub enum Until {
     WallsPressed,
     /// The lift is at the top now.
     AtTop,
+    /// The tray is tilted below the horizontal now.
+    Tipped,
     /// The dolls had time to slide off.
     PlaceWait,
     /// The guide servos had time to move.
@@ -125,12 +156,63 @@ pub enum Until {
     Now,
 }
 
-/// What was last sent, and which of it has arrived.
+/// What was last sent, which of it has arrived, and which sensors are believed.
 #[derive(Debug, Default)]
 pub struct History {
     sent: Option<Command>,
+    /// Where tilt and switches were sensed when each was last told to move.
+    tilt_from: Option<f64>,
+    ends_from: Option<(bool, bool)>,
+    /// When each was last told to move, and whether a sample was taken since: one that comes late tells of before.
+    tilt_told: Time,
+    tilt_seen: bool,
+    lift_told: Time,
+    lift_seen: bool,
+    /// The tilt was sensed where it was sent.
     tilted: bool,
-    lifted: bool,
+    /// The end where the lift was sent, and sensed.
+    lifted: Option<Lift>,
+    /// The potentiometer did not follow, and has not moved since from here.
+    unmoved_tilt: Option<f64>,
+    /// The lift's switches did not follow, and have not changed since from these.
+    unmoved_ends: Option<(bool, bool)>,
+    last: Option<Sensors>,
+}
+
+impl History {
+    /// The end at which the lift stands, if its switches are believed.
+    fn end(&self, sensors: &Sensors) -> Option<Lift> {
+        sensors.end().filter(|_| self.unmoved_ends.is_none())
+    }
+
+    /// Nothing was told to move since the last sample was taken.
+    fn is_up_to_date(&self) -> bool {
+        self.sent.is_none() || self.tilt_seen && self.lift_seen
+    }
+}
+
+impl View<'_, Doll> {
+    fn end(&self) -> Option<Lift> {
+        self.history.end(self.sensors)
+    }
+
+    fn tilted(&self) -> bool {
+        let away = (self.sensors.tilt - self.command.tilt).abs();
+        away <= self.params.tolerance && self.history.unmoved_tilt.is_none() && self.history.is_up_to_date()
+    }
+
+    /// The sensors that are not believed, for people.
+    fn disbelieved(&self) -> &'static str {
+        match (self.history.unmoved_tilt, self.history.unmoved_ends) {
+            (Some(_), _) => {
+                " (the potentiometer did not follow the tilt and is not believed until it is seen to move)"
+            }
+            (None, Some(_)) => {
+                " (the end switches did not follow the lift and are not believed until they are seen to move)"
+            }
+            (None, None) => "",
+        }
+    }
 }
 
 /// The doll mechanism's vocabulary.
@@ -138,130 +220,9 @@ pub struct History {
 pub struct Doll;
 
 type Row = Step<Doll>;
-const NONE: Change = Change { tilt: None, lift: None, guide: None, latches: None };
 
-const fn tilt(what: &'static str, angle: Angle) -> Row {
-    Step::new(what, Some(Change { tilt: Some(angle), ..NONE }), Until::Tilted)
-}
-const fn lift(what: &'static str, to: Lift) -> Row {
-    Step::new(what, Some(Change { lift: Some(to), ..NONE }), Until::LiftAt(to))
-}
-const fn latch(what: &'static str, latches: [bool; 2]) -> Row {
-    let change = Change { guide: Some(Guide::Out), latches: Some(latches), ..NONE };
-    Step::new(what, Some(change), Until::Fired(latches))
-}
-const fn guide(what: &'static str, guide: Guide) -> Row {
-    Step::new(what, Some(Change { guide: Some(guide), ..NONE }), Until::GuideTime)
-}
-/// The same row, with the guide set as well.
-const fn with(guide: Guide, mut row: Row) -> Row {
-    if let Some(change) = &mut row.change {
-        change.guide = Some(guide);
-    }
-    row
-}
-const fn guard(what: &'static str, until: Until) -> Row {
-    Step::new(what, None, until)
-}
-const fn sequence(name: &'static str, steps: &'static [Row]) -> Sequence<Doll> {
-    Sequence { name, steps }
-}
-
-const UPRIGHT: Row = tilt("tilt upright", Angle::Upright);
-const RAISE: Row = lift("raise until the upper switch", Lift::Up);
-const LOWER: Row = lift("lower until the lower switch", Lift::Down);
-const CARRY: Row = tilt("tilt to carry", Angle::Carry);
-const TAKE: Row = tilt("tilt to take", Angle::Take);
-const RELEASE: Row = tilt("tilt to place", Angle::Release);
-const RELAX: Row =
-    Step::new("relax the latches", Some(Change { latches: Some([false; 2]), ..NONE }), Until::Now);
-
-/// Phase 0.
-pub const PREPARE: Sequence<Doll> = sequence("prepare", &[UPRIGHT, LOWER]);
-/// Phase 1.
-pub const DEPLOY: Sequence<Doll> = sequence("deploy", &[SCOOP]);
-/// Phase 2.
-pub const COLLECT: Sequence<Doll> =
-    sequence("collect", &[guard("wait for the wall", Until::WallsPressed), UPRIGHT, RAISE]);
-/// Phase 3.
-pub const PLACE: Sequence<Doll> = sequence(
-    "place",
-    &[
-        AT_TOP,
-        tilt("tilt to place", Angle::Place),
-        guard("let the dolls slide off", Until::PlaceWait),
-        UPRIGHT,
-        guard("light the lantern", Until::Now).lights_lantern(),
-    ],
-);
-const SCOOP: Row = tilt("tilt to scoop", Angle::Deploy);
-const AT_TOP: Row = guard("look for the upper switch", Until::AtTop);
-const FOLD: Row = Step::new("fold back", Some(Change { tilt: Some(Angle::Stow), ..NONE }), Until::Folded);
-
-/// Phase 4.
-pub const STOW: Sequence<Doll> =
-    sequence("stow", &[tilt("tilt clear of the lift", Angle::IntoTravel), RAISE, FOLD]);
-
-/// The sequences of the action `hina_cmd`, indexed by command; 0 is STOP.
-pub const GOALS: [Sequence<Doll>; 15] = [
-    sequence("STOP", &[]),
-    sequence("READY", &[with(Guide::Out, CARRY), LOWER]),
-    sequence("UP", &[with(Guide::Out, RAISE)]),
-    sequence("DOWN", &[with(Guide::In, LOWER)]),
-    sequence("POS_CARRY", &[with(Guide::In, CARRY)]),
-    sequence("POS_TAKE", &[with(Guide::In, TAKE)]),
-    sequence("POS_PLACE", &[with(Guide::Out, RELEASE)]),
-    sequence("GUIDE_EXPAND", &[guide("expand the guide", Guide::Out)]),
-    sequence("GUIDE_CONTRACT", &[guide("contract the guide", Guide::In)]),
-    sequence("LATCH_UNLOCK", &[latch("unlock both latches", [true, true]), RELAX]),
-    sequence("LATCH_UNLOCK_1", &[latch("unlock latch 1", [true, false]), RELAX]),
-    sequence("LATCH_UNLOCK_2", &[latch("unlock latch 2", [false, true]), RELAX]),
-    sequence(
-        "DOWN_AND_TAKE",
-        &[with(Guide::In, tilt("tilt clear of the lift", Angle::IntoTravel)), LOWER.feedback(2), TAKE],
-    ),
-    sequence("UP_AND_CARRY", &[with(Guide::In, CARRY).feedback(3), with(Guide::Out, RAISE)]),
-    sequence(
-        "UP_AND_PLACE",
-        &[with(Guide::Out, tilt("cradle the dolls", Angle::Cradle)), RAISE.feedback(4), RELEASE],
-    ),
-];
-
-/// The sequence of a phase code.
-pub fn phase(code: u8) -> Option<Sequence<Doll>> {
-    match code {
-        0 => Some(PREPARE),
-        1 => Some(DEPLOY),
-        2 => Some(COLLECT),
-        3 => Some(PLACE),
-        4 => Some(STOW),
-        _ => None,
-    }
-}
-
-/// The sequence of a word that the earlier microcontroller understood.
-pub fn direct(word: &str) -> Option<Sequence<Doll>> {
-    Some(match word {
-        "moveUp" => sequence("moveUp", &[RAISE]),
-        "moveDown" => sequence("moveDown", &[LOWER]),
-        "expandArm" => sequence("expandArm", &[SCOOP]),
-        "contractArm" => sequence("contractArm", &[UPRIGHT]),
-        "resetArm" => sequence("resetArm", &[AT_TOP, FOLD]),
-        _ => return None,
-    })
-}
-
-/// Why the profile's hardware cannot do a goal, if it cannot.
-pub fn unsupported(command: u8, profile: Profile) -> Option<String> {
-    let lacking = profile != Profile::Nucleo && (7..=11).contains(&command);
-    lacking.then(|| {
-        let (goal, profile) = (GOALS[usize::from(command)].name, profile.name());
-        format!("{goal} moves hardware that the profile \"{profile}\" does not have")
-    })
-}
-
-fn travels(lift: Lift, sensors: &Sensors) -> bool {
-    lift != Lift::Hold && sensors.end() != Some(lift)
+fn travels(lift: Lift, end: Option<Lift>) -> bool {
+    lift != Lift::Hold && end != Some(lift)
 }
 
 impl Mechanism for Doll {
@@ -272,7 +233,9 @@ impl Mechanism for Doll {
     type History = History;
 
     const NAME: &'static str = "hina";
+    const NEUTRAL: Command = Command { tilt: 90.0, lift: Lift::Hold, guide: Guide::Out, latches: [false; 2] };
     const SENSOR_TOPIC: &'static str = "hina_state";
+    const OUTPUT_TOPIC: &'static str = "hina_dastpan";
 
     fn note_sensors(
         history: &mut History,
@@ -280,18 +243,53 @@ impl Mechanism for Doll {
         after: &Sensors,
         command: Option<&Command>,
         params: &Params,
-        _: Time,
+        taken: Time,
     ) {
-        if let Some(command) = command {
-            history.tilted |= (after.tilt - command.tilt).abs() <= params.tolerance;
-            history.lifted |= after.end() == Some(command.lift);
+        history.unmoved_tilt =
+            history.unmoved_tilt.filter(|from| (after.tilt - from).abs() <= params.tolerance);
+        history.unmoved_ends = history.unmoved_ends.filter(|from| (after.up, after.down) == *from);
+        history.last = Some(*after);
+        history.tilt_seen |= taken >= history.tilt_told;
+        history.lift_seen |= taken >= history.lift_told;
+        let Some(command) = command else { return };
+        history.tilted |= history.tilt_seen && (after.tilt - command.tilt).abs() <= params.tolerance;
+        // A lift that is held stands at the end it was sent to, or found at, before.
+        let stands = match command.lift {
+            Lift::Hold => history.lifted.is_none(),
+            end => after.end() == Some(end),
+        };
+        if history.lift_seen && stands {
+            history.lifted = after.end();
         }
     }
 
-    fn note_command(history: &mut History, before: Option<&Command>, after: &Command, _: Time) {
-        history.tilted &= before.is_some_and(|b| b.tilt == after.tilt);
-        history.lifted &= before.is_some_and(|b| b.lift == after.lift);
+    fn note_command(history: &mut History, before: Option<&Command>, after: &Command, now: Time) {
+        if before.is_none_or(|b| b.tilt != after.tilt) {
+            (history.tilted, history.tilt_seen, history.tilt_told) = (false, false, now);
+            history.tilt_from = history.last.map(|last| last.tilt);
+        }
+        if before.is_none_or(|b| b.lift != after.lift) && after.lift != Lift::Hold {
+            (history.lifted, history.lift_seen, history.lift_told) = (None, false, now);
+            history.ends_from = history.last.map(|last| (last.up, last.down));
+        }
         history.sent = Some(*after);
+    }
+
+    /// A tilt that stops half-way has a living sensor and so have switches that were left: only what shows no change at
+    /// all is doubted.
+    fn caught(history: &mut History, sensors: &Sensors, command: &Command, params: &Params) {
+        let away = |from: f64| (sensors.tilt - from).abs() > params.tolerance;
+        if away(command.tilt) && history.tilt_from.is_some_and(|from| !away(from)) {
+            history.unmoved_tilt = Some(sensors.tilt);
+        }
+        let ends = (sensors.up, sensors.down);
+        if travels(command.lift, sensors.end()) && ends != (false, false) && history.ends_from == Some(ends) {
+            history.unmoved_ends = Some(ends);
+        }
+    }
+
+    fn doubted(history: &mut History) {
+        (history.tilted, history.lifted) = (false, None);
     }
 
     /// A tray that sags or swings past its angle has not left it: twice the tolerance has.
@@ -307,14 +305,15 @@ impl Mechanism for Doll {
                 sensors.tilt, command.tilt
             ));
         }
-        let left = history.lifted
-            && command.lift != Lift::Hold
-            && sensors.end().is_some_and(|end| end != command.lift);
+        let left = sensors.end().zip(history.lifted).is_some_and(|(end, stood)| end != stood);
         left.then(|| "the lift is at its other end, although nobody moved it".to_owned())
     }
 
-    fn arrived(sensors: &Sensors, command: &Command, _: &History, params: &Params) -> bool {
-        (sensors.tilt - command.tilt).abs() <= params.tolerance && sensors.end() == Some(command.lift)
+    fn arrived(sensors: &Sensors, command: &Command, history: &History, params: &Params) -> bool {
+        let sent_to = if command.lift == Lift::Hold { history.lifted } else { Some(command.lift) };
+        (sensors.tilt - command.tilt).abs() <= params.tolerance
+            && sensors.end().is_some()
+            && sensors.end() == sent_to
     }
 
     /// The guide has no sensor: where it was last sent is where it is.
@@ -330,8 +329,8 @@ impl Mechanism for Doll {
         }
         let sent = history.sent.as_ref();
         let lift = match sensors.end() {
+            _ if params.profile.lift_holds() => Lift::Hold,
             Some(end) => end,
-            None if params.profile.lift_holds() => Lift::Hold,
             // As the original does: without the lower switch the lift is taken to be up.
             None => sent.map_or(Lift::Up, |sent| sent.lift),
         };
@@ -352,43 +351,58 @@ impl Mechanism for Doll {
         }
     }
 
-    /// The tilt stays where it is, the lift stands still where it can and stays at an end that it has not left, the latches'
-    /// solenoids cool down.
+    /// The tilt stays where it is, the lift stands still where it can and else stays at an end that it has not left, the
+    /// latches' solenoids cool down.
     fn hold(command: Command, sensors: &Sensors, params: &Params) -> Command {
         let arrived = (sensors.tilt - command.tilt).abs() <= params.tolerance;
         Command {
             tilt: if arrived { command.tilt } else { sensors.tilt },
-            lift: if params.profile.lift_holds() && travels(command.lift, sensors) {
-                Lift::Hold
-            } else {
-                sensors.end().unwrap_or(command.lift)
+            lift: match params.profile.lift_holds() {
+                true => Lift::Hold,
+                false => sensors.end().unwrap_or(command.lift),
             },
             latches: [false; 2],
             ..command
         }
     }
 
+    fn goes_on(held: &Command, sensors: &Sensors, params: &Params) -> Option<String> {
+        (!params.profile.lift_holds() && travels(held.lift, sensors.end())).then(|| {
+            let (way, end) = if held.lift == Lift::Up { ("up", "upper") } else { ("down", "lower") };
+            format!("the lift goes on {way} to its {end} switch: this hardware cannot stop it half-way")
+        })
+    }
+
+    /// The motor of the lift is told to run until a switch: the switch ends that, where it can be told.
+    fn reached(until: Until, command: Command, params: &Params) -> Command {
+        match until {
+            Until::LiftAt(_) if params.profile.lift_holds() => Command { lift: Lift::Hold, ..command },
+            _ => command,
+        }
+    }
+
     /// Between the ends the tray stays in its travel band; below it only at an end, folded back only at the top.
     fn interlock(view: &View<'_, Self>, next: &Command) -> Result<(), String> {
         let Params { travel_min, travel_max, tolerance, .. } = *view.params;
-        let sensors = view.sensors;
-        if travels(next.lift, sensors) {
-            let sensed_in_band = (travel_min - tolerance..=travel_max + tolerance).contains(&sensors.tilt);
+        let (sensors, end, why) = (view.sensors, view.end(), view.disbelieved());
+        if travels(next.lift, end) {
+            let sensed_in_band = view.history.unmoved_tilt.is_none()
+                && (travel_min - tolerance..=travel_max + tolerance).contains(&sensors.tilt);
             if !sensed_in_band || !(travel_min..=travel_max).contains(&next.tilt) {
                 return Err(format!(
-                    "while the lift travels the tilt must stay within {travel_min}° … {travel_max}° (sensed {:.1}°, commanded {:.1}°)",
+                    "while the lift travels the tilt must stay within {travel_min}° … {travel_max}° (sensed {:.1}°, commanded {:.1}°){why}",
                     sensors.tilt, next.tilt
                 ));
             }
         } else if next.tilt != view.command.tilt {
-            if next.tilt < travel_min && sensors.end().is_none() {
+            if next.tilt < travel_min && end.is_none() {
                 return Err(format!(
-                    "tilting to {:.1}° needs the lift at its upper or lower switch",
+                    "tilting to {:.1}° needs the lift at its upper or lower switch{why}",
                     next.tilt
                 ));
             }
-            if next.tilt > travel_max && sensors.end() != Some(Lift::Up) {
-                return Err(format!("tilting to {:.1}° needs the lift at its upper switch", next.tilt));
+            if next.tilt > travel_max && end != Some(Lift::Up) {
+                return Err(format!("tilting to {:.1}° needs the lift at its upper switch{why}", next.tilt));
             }
         }
         Ok(())
@@ -400,13 +414,13 @@ impl Mechanism for Doll {
             let end = entered + secs(wait);
             if view.now >= end { Ok(()) } else { Err(Some(end)) }
         };
-        let tilted = || (sensors.tilt - view.command.tilt).abs() <= view.params.tolerance;
         let holds = match until {
-            Until::Tilted => tilted(),
-            Until::Folded => tilted() && sensors.stowed,
-            Until::LiftAt(end) => sensors.end() == Some(end),
+            Until::Tilted => view.tilted(),
+            Until::Folded => view.tilted() && sensors.stowed,
+            Until::Tipped => sensors.tilt < 0.0 && view.history.unmoved_tilt.is_none(),
+            Until::LiftAt(end) => view.end() == Some(end) && view.history.is_up_to_date(),
             Until::WallsPressed => sensors.walls == [true, true],
-            Until::AtTop => sensors.end() == Some(Lift::Up),
+            Until::AtTop => view.end() == Some(Lift::Up),
             Until::PlaceWait => return after(view.params.place_wait),
             Until::GuideTime => return after(view.params.guide_time),
             Until::Fired(latches) => (0..2).all(|i| !latches[i] || sensors.latches[i]),
@@ -423,9 +437,10 @@ impl Mechanism for Doll {
             ),
             None => "the commanded tilt".to_owned(),
         };
-        match until {
+        let missing = match until {
             Until::Tilted => tilt(),
             Until::Folded => format!("{} and the switch at 180°", tilt()),
+            Until::Tipped => "the tray tilted below 0°".to_owned(),
             Until::LiftAt(Lift::Down) => "the lower switch".to_owned(),
             Until::LiftAt(_) | Until::AtTop => "the upper switch".to_owned(),
             Until::WallsPressed => match view.map(|v| v.sensors.walls) {
@@ -438,7 +453,10 @@ impl Mechanism for Doll {
             Until::Fired([true, true]) => "both latches to report fired".to_owned(),
             Until::Fired([first, _]) => format!("latch {} to report fired", if first { 1 } else { 2 }),
             Until::Now => "nothing".to_owned(),
-        }
+        };
+        let sensed =
+            matches!(until, Until::Tilted | Until::Folded | Until::Tipped | Until::LiftAt(_) | Until::AtTop);
+        missing + view.filter(|_| sensed).map_or("", View::disbelieved)
     }
 
     fn limit(until: Until, params: &Params) -> Duration {
@@ -446,11 +464,19 @@ impl Mechanism for Doll {
             Until::Tilted | Until::Folded => secs(params.tilt_timeout),
             Until::LiftAt(_) => secs(params.lift_timeout),
             Until::WallsPressed => secs(params.wall_wait),
-            Until::AtTop | Until::Now => Duration::ZERO,
+            Until::AtTop | Until::Tipped | Until::Now => Duration::ZERO,
             // These end by themselves; the margin only orders the end before the timeout.
             Until::PlaceWait => secs(params.place_wait) + Duration::from_secs(1),
             Until::GuideTime => secs(params.guide_time) + Duration::from_secs(1),
             Until::Fired(_) => secs(params.latch_timeout),
+        }
+    }
+
+    fn pause(until: Until, params: &Params) -> Duration {
+        match until {
+            Until::PlaceWait => secs(params.place_wait),
+            Until::GuideTime => secs(params.guide_time),
+            _ => Duration::ZERO,
         }
     }
 

@@ -1,0 +1,413 @@
+//! Nothing moves that nobody asked for, and everything stops when asked: each of these was a fault once.
+
+mod world;
+
+use std::time::Duration;
+
+use rosless_mechanism::{
+    Input, Outcome, Output, Params, Profile, Time,
+    doll::{self, Lift},
+    engine::{LEAVE_ALONE, Level, Which},
+    model::{Fault, Switch},
+    pedestal,
+    sources::{Kind, Source, Stamps},
+};
+use world::World;
+
+const DEPLOY: u8 = 1;
+const PLACE: u8 = 3;
+const STOW: u8 = 4;
+const STOP: u8 = 0;
+
+fn document() -> World {
+    World::settled(Profile::Document, false)
+}
+
+fn set(world: &mut World, name: &str, value: f64) {
+    let mut params = world.engine.params().clone();
+    params.set(name, value).expect("in range");
+    world.engine.set_params(params);
+}
+
+fn source(id: u8, name: &str, kind: Kind) -> Source {
+    Source { id: [id; 16], name: name.to_owned(), kind }
+}
+
+/// The reason of the last failure of a mechanism.
+fn ended(world: &World, which: Which) -> (Outcome, String) {
+    let status = world.engine.status(world.now);
+    let part = if which == Which::Pedestal { status.pedestal } else { status.doll };
+    part.activity.last.expect("something has ended")
+}
+
+#[test]
+fn a_sensor_that_did_not_follow_confirms_no_interlock_until_it_is_seen_to_move() {
+    // The clamp opens, but the sensor of cylinder 2 goes on saying "in".
+    let mut world = document();
+    world.model.add_fault(Fault::DeadCylinderSensor(1));
+    world.phases(DEPLOY, LEAVE_ALONE);
+    world.finish();
+    assert_eq!(ended(&world, Which::Pedestal).0, Outcome::TimedOut);
+    // Now its valve is stuck, too: the clamp stays open, and the sensor says what it is asked for.
+    world.model.add_fault(Fault::StuckCylinder(1));
+    world.clear();
+    world.phases(STOW, LEAVE_ALONE);
+    world.finish();
+    assert_eq!(world.pedestal_commands(), ["0011"], "the arm is not lifted with the clamp open");
+    let (outcome, reason) = ended(&world, Which::Pedestal);
+    assert_eq!(outcome, Outcome::TimedOut);
+    assert!(reason.contains("the sensor of cylinder 2 did not follow it"), "{reason}");
+    // Lifting alone is refused as well.
+    world.goal(Which::Pedestal, 1, 3);
+    let (outcome, reason) = world.ended(1).expect("refused at once");
+    assert_eq!(outcome, Outcome::Refused);
+    assert!(reason.contains("is not believed until it is seen to move"), "{reason}");
+    // Repaired, and seen to move: believed again.
+    world.model.clear_faults();
+    world.run(1.5);
+    for phase in [DEPLOY, STOW] {
+        world.phases(phase, LEAVE_ALONE);
+        world.finish();
+        assert_eq!(world.engine.status(world.now).pedestal.reached, Some(phase));
+    }
+}
+
+#[test]
+fn a_sensor_is_caught_although_its_goal_was_pre_empted_meanwhile() {
+    let mut world = document();
+    world.model.add_fault(Fault::DeadCylinderSensor(0));
+    set(&mut world, "daiza.cylinder_timeout", 30.0);
+    world.phases(DEPLOY, LEAVE_ALONE);
+    world.run(2.5);
+    set(&mut world, "daiza.cylinder_timeout", 1.0);
+    world.run(0.1);
+    world.clear();
+    world.phases(STOW, LEAVE_ALONE);
+    world.finish();
+    assert_eq!(world.pedestal_commands(), ["0011"]);
+}
+
+#[test]
+fn a_dead_potentiometer_lets_no_lift_travel() {
+    let mut world = document();
+    world.phases(LEAVE_ALONE, 0);
+    world.finish();
+    // The tray goes to -10°, and the potentiometer stays at 90°.
+    world.model.hold_potentiometer(Some(90.0));
+    world.phases(LEAVE_ALONE, DEPLOY);
+    world.finish();
+    assert_eq!(ended(&world, Which::Doll).0, Outcome::TimedOut);
+    world.clear();
+    world.goal(Which::Doll, 1, 2);
+    let (outcome, reason) = world.ended(1).expect("refused at once");
+    assert_eq!(outcome, Outcome::Refused);
+    assert!(reason.contains("the potentiometer did not follow the tilt"), "{reason}");
+    assert_eq!(world.doll_commands(), []);
+    world.model.hold_potentiometer(None);
+    world.goal(Which::Doll, 2, 4);
+    world.finish();
+    world.goal(Which::Doll, 3, 2);
+    world.finish();
+    assert_eq!(world.ended(3).map(|(outcome, _)| outcome), Some(Outcome::Done));
+}
+
+#[test]
+fn an_end_switch_that_did_not_let_go_is_no_end() {
+    let mut world = document();
+    world.goal(Which::Doll, 1, 4);
+    world.finish();
+    // The lift goes down, and both switches say otherwise.
+    world.model.add_fault(Fault::StuckSwitch(Switch::Up, true));
+    world.model.add_fault(Fault::StuckSwitch(Switch::Down, false));
+    world.goal(Which::Doll, 2, 3);
+    world.finish();
+    assert_eq!(world.ended(2).map(|(outcome, _)| outcome), Some(Outcome::TimedOut));
+    world.clear();
+    for phase in [PLACE, STOW] {
+        world.phases(LEAVE_ALONE, phase);
+        world.finish();
+        let (outcome, reason) = ended(&world, Which::Doll);
+        assert!(outcome.is_failure());
+        assert!(reason.contains("the end switches did not follow the lift"), "{reason}");
+    }
+    assert!(world.doll_commands().iter().all(|(tilt, _)| *tilt <= 120.0 && *tilt >= 0.0));
+}
+
+#[test]
+fn the_lift_is_told_to_stand_still_when_its_switch_ends_the_move() {
+    let mut world = document();
+    world.phases(LEAVE_ALONE, 0);
+    world.finish();
+    let down =
+        world.outputs.iter().position(|(_, o)| matches!(o, Output::DollCommand(c) if c.lift == Lift::Down));
+    let held =
+        world.outputs.iter().rposition(|(_, o)| matches!(o, Output::DollCommand(c) if c.lift == Lift::Hold));
+    assert!(down.is_some() && held > down, "{:?}", world.doll_commands());
+    assert_eq!(world.model.height(), 0.0);
+}
+
+#[test]
+fn a_tuned_angle_is_gone_to_when_the_phase_is_asked_for_again() {
+    let mut world = document();
+    world.phases(LEAVE_ALONE, DEPLOY);
+    world.finish();
+    world.phases(LEAVE_ALONE, DEPLOY);
+    assert_eq!(world.engine.status(world.now).doll.reached, Some(DEPLOY));
+    set(&mut world, "hina.deploy_angle", -20.0);
+    assert_eq!(world.engine.status(world.now).doll.reached, None, "not there any more");
+    world.clear();
+    world.run(1.0);
+    world.phases(LEAVE_ALONE, DEPLOY);
+    world.run(0.5);
+    assert_eq!(world.doll_commands(), [], "a stream's repeat asks for nothing new");
+    world.run(3.0);
+    assert_eq!(world.doll_commands(), [], "nothing moves by a parameter alone");
+    world.phases(LEAVE_ALONE, DEPLOY);
+    world.finish();
+    assert_eq!(world.doll_commands(), [(-20.0, Lift::Hold)]);
+    // What does not change where the phase leads does not run it again.
+    set(&mut world, "hina.tilt_timeout", 9.0);
+    world.clear();
+    world.run(3.0);
+    world.phases(LEAVE_ALONE, DEPLOY);
+    world.run(0.5);
+    assert_eq!(world.doll_commands(), []);
+    assert_eq!(world.engine.status(world.now).doll.reached, Some(DEPLOY));
+}
+
+#[test]
+fn a_phase_is_run_again_on_request() {
+    let mut world = document();
+    world.phases(LEAVE_ALONE, PLACE);
+    world.finish();
+    world.clear();
+    world.input(Input::Forget(Which::Doll));
+    world.run(1.0);
+    assert_eq!(world.doll_commands(), [], "only when it is asked for");
+    world.phases(LEAVE_ALONE, PLACE);
+    world.finish();
+    assert_eq!(world.doll_commands(), [(-10.0, Lift::Hold), (90.0, Lift::Hold)]);
+}
+
+#[test]
+fn a_stop_that_the_hardware_cannot_do_is_not_called_stopped() {
+    let mut world = World::settled(Profile::Nucleo, false);
+    world.goal(Which::Doll, 1, 4);
+    world.finish();
+    world.goal(Which::Doll, 2, 3);
+    world.run(0.5);
+    world.goal(Which::Doll, 3, STOP);
+    let goes_on = "the lift goes on down to its lower switch: this hardware cannot stop it half-way";
+    assert_eq!(world.ended(3), Some((Outcome::Refused, goes_on.to_owned())));
+    let (outcome, reason) = world.ended(2).expect("stopped");
+    assert_eq!((outcome, reason), (Outcome::Stopped, format!("a STOP goal; {goes_on}")));
+    assert_eq!(world.engine.status(world.now).doll.activity.goes_on.as_deref(), Some(goes_on));
+    world.run(3.0);
+    assert_eq!(world.engine.status(world.now).doll.activity.goes_on, None, "it has arrived");
+    world.goal(Which::Doll, 4, STOP);
+    assert_eq!(world.ended(4), Some((Outcome::Done, String::new())));
+
+    let mut world = document();
+    world.goal(Which::Doll, 1, 4);
+    world.finish();
+    world.goal(Which::Doll, 2, 3);
+    world.run(0.5);
+    world.goal(Which::Doll, 3, STOP);
+    assert_eq!(world.ended(3), Some((Outcome::Done, String::new())));
+    let height = world.model.height();
+    world.run(2.0);
+    assert_eq!(world.model.height(), height, "the document's lift stands still");
+}
+
+#[test]
+fn a_stroke_that_a_stop_cannot_end_is_named() {
+    let mut world = document();
+    world.goal(Which::Pedestal, 1, 2);
+    world.run(0.3);
+    world.goal(Which::Pedestal, 2, STOP);
+    let goes_on = "cylinder 4 goes on out (a valve has no middle)";
+    assert_eq!(world.ended(2), Some((Outcome::Done, goes_on.to_owned())));
+    assert_eq!(world.ended(1).map(|(_, reason)| reason), Some(format!("a STOP goal; {goes_on}")));
+}
+
+#[test]
+fn two_publishers_of_a_sensor_topic_are_refused_and_what_runs_ends() {
+    let mut world = document();
+    let (agent, other) = (source(1, "/agent", Kind::Hardware), source(2, "/other", Kind::Hardware));
+    let sense = |world: &mut World, from: &Source| {
+        let sample = pedestal::Sensors { pedestal: false, cylinders: [false; 4] };
+        let admitted = world.engine.admit(Which::Pedestal, from, None, world.now);
+        world.input(Input::PedestalSensors(admitted.map(|()| sample)));
+    };
+    world.model.add_fault(Fault::LostSensors(Which::Pedestal));
+    sense(&mut world, &agent);
+    world.phases(DEPLOY, LEAVE_ALONE);
+    for _ in 0..12 {
+        sense(&mut world, &agent);
+        sense(&mut world, &other);
+        world.run(0.05);
+    }
+    let (outcome, reason) = ended(&world, Which::Pedestal);
+    assert_eq!(outcome, Outcome::SensorsLost);
+    assert!(reason.ends_with("two publish it: /agent and /other; stop one of them"), "{reason}");
+    // What was sensed a moment before is not relied on either.
+    world.run(3.0);
+    sense(&mut world, &agent);
+    sense(&mut world, &other);
+    world.clear();
+    world.phases(STOW, LEAVE_ALONE);
+    world.run(0.1);
+    assert_eq!(world.pedestal_commands(), Vec::<String>::new());
+    let refused = world.engine.status(world.now).pedestal.activity.refused;
+    assert!(refused.is_some_and(|reason| reason.contains("/other")));
+}
+
+#[test]
+fn another_mechanism_than_before_is_looked_at_anew() {
+    let mut world = document();
+    let sense = |world: &mut World, from: &Source| {
+        let sample = doll::Sensors { tilt: 90.0, up: true, ..Default::default() };
+        let admitted = world.engine.admit(Which::Doll, from, None, world.now);
+        world.input(Input::DollSensors(admitted.map(|()| sample)));
+    };
+    world.model.add_fault(Fault::LostSensors(Which::Doll));
+    sense(&mut world, &source(1, "/dummy_mechanism", Kind::StandIn));
+    world.phases(LEAVE_ALONE, DEPLOY);
+    sense(&mut world, &source(2, "/agent", Kind::Hardware));
+    let (outcome, reason) = ended(&world, Which::Doll);
+    assert_eq!(
+        (outcome, reason.as_str()),
+        (Outcome::SensorsLost, "the sensors come from another publisher now: /agent")
+    );
+}
+
+#[test]
+fn nothing_is_begun_while_others_publish_the_outputs() {
+    let mut world = document();
+    world.phases(DEPLOY, DEPLOY);
+    world.run(0.3);
+    world.clear();
+    world.input(Input::Rivals { which: Which::Pedestal, names: vec!["/second".to_owned()] });
+    let reason = "daiza_clamp is also published by /second; stop one of them";
+    assert_eq!(ended(&world, Which::Pedestal), (Outcome::Refused, reason.to_owned()));
+    assert!(world.engine.status(world.now).doll.activity.running, "the doll has no rival");
+    for _ in 0..3 {
+        world.run(1.0);
+        world.clear();
+        world.phases(STOW, LEAVE_ALONE);
+        world.run(0.1);
+        assert_eq!(world.pedestal_commands(), Vec::<String>::new());
+        assert_eq!(world.reports(Level::Error), [format!("daiza: stow refused: {reason}")], "each time");
+    }
+    world.input(Input::Rivals { which: Which::Pedestal, names: vec![] });
+    world.run(3.0);
+    world.phases(STOW, LEAVE_ALONE);
+    world.finish();
+    assert_eq!(world.engine.status(world.now).pedestal.reached, Some(STOW));
+}
+
+/// A burst of samples that waited somewhere: the tray is held where it was, and has moved on since.
+#[test]
+fn late_samples_accuse_nobody_of_having_moved_the_tray() {
+    let mut world = document();
+    let agent = source(1, "/agent", Kind::Hardware);
+    world.model.add_fault(Fault::LostSensors(Which::Doll));
+    let start = Duration::from_secs(1_000_000);
+    let sense = |world: &mut World, tilt: f64, late: f64| {
+        let received = start + world.now;
+        let stamps = Stamps { published: received - Duration::from_secs_f64(late), received };
+        let sample = doll::Sensors { tilt, up: true, ..Default::default() };
+        let admitted = world.engine.admit(Which::Doll, &agent, Some(stamps), world.now);
+        world.input(Input::DollSensors(admitted.map(|()| sample)));
+    };
+    sense(&mut world, 90.0, 0.01);
+    world.phases(LEAVE_ALONE, DEPLOY);
+    world.run(0.2);
+    sense(&mut world, 40.0, 0.01);
+    // Nothing for a while, then what has waited, all at once.
+    world.run(0.45);
+    world.input(Input::Stop);
+    for (tilt, late) in [(20.0, 0.44), (18.0, 0.42), (2.0, 0.2), (-9.0, 0.05)] {
+        sense(&mut world, tilt, late);
+    }
+    world.run(0.03);
+    sense(&mut world, -10.0, 0.01);
+    let told: Vec<_> =
+        world.reports(Level::Warn).into_iter().filter(|r| r.contains("nobody moved")).collect();
+    assert_eq!(told, Vec::<&str>::new());
+    // What is later than the watchdog allows is refused, with how late it is.
+    sense(&mut world, 90.0, 1.4);
+    let refused = world.engine.status(world.now).doll.activity.refused;
+    assert_eq!(refused.as_deref(), Some("it came 1.4 s late"));
+}
+
+#[test]
+fn each_failure_leaves_a_line_and_only_a_stream_is_told_now_and_then() {
+    let mut world = document();
+    world.phases(DEPLOY, LEAVE_ALONE);
+    world.finish();
+    world.clear();
+    for _ in 0..4 {
+        world.phases(2, LEAVE_ALONE);
+        world.run(0.5);
+    }
+    let lines = |world: &World| {
+        let each = |(_, o): &&(Time, Output)| matches!(o, Output::Report { text, streamed: false, .. } if text.contains("collect refused"));
+        world.outputs.iter().filter(each).count()
+    };
+    assert_eq!(lines(&world), 4);
+    world.clear();
+    world.run(1.0);
+    for _ in 0..20 {
+        world.phases(2, LEAVE_ALONE);
+        world.run(0.05);
+    }
+    assert_eq!(lines(&world), 1);
+}
+
+#[test]
+fn every_word_of_the_earlier_firmware_is_known() {
+    for word in ["push", "0degree", "90degree"] {
+        let mut world = document();
+        world.input(Input::Direct(word.to_owned()));
+        let reason = format!("hina: {word} moves servos that the profile \"document\" does not have");
+        assert_eq!(world.reports(Level::Error), [reason]);
+    }
+    let mut world = World::settled(Profile::Nucleo, false);
+    world.input(Input::Direct("push\n".to_owned()));
+    assert_eq!(world.reports(Level::Error), ["hina: push refused: needs the tray tilted below 0°"]);
+    world.goal(Which::Doll, 1, 5);
+    world.finish();
+    // Within the tolerance is not there yet.
+    world.run(0.5);
+    world.clear();
+    world.input(Input::Direct("push".to_owned()));
+    world.finish();
+    let guides: Vec<_> = world
+        .outputs
+        .iter()
+        .filter_map(|(_, o)| match o {
+            Output::DollCommand(command) => Some(command.guide),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(world.reports(Level::Warn), Vec::<&str>::new());
+    assert!(guides.contains(&doll::Guide::Out) && guides.last() == Some(&doll::Guide::In), "{guides:?}");
+    let words =
+        ["mechaExpand", "mechaRetract", "armOpen", "armClose", "boxArmExpand", "boxArmRetract", "moveUp"];
+    let more =
+        ["moveDown", "expandArm", "contractArm", "resetArm", "0degree", "90degree", "bonbori", "bonboriOff"];
+    for word in words.iter().chain(&more) {
+        world.clear();
+        world.input(Input::Direct((*word).to_owned()));
+        let unknown = world.reports(Level::Error).iter().any(|r| r.contains("there is no direct command"));
+        assert!(!unknown, "{word}");
+        world.finish();
+    }
+}
+
+#[test]
+fn out_of_range_values_are_told_with_their_range() {
+    let error = Params::defaults(Profile::Document).set("hina.tolerance", 900.0).unwrap_err();
+    assert_eq!(error.to_string(), "hina.tolerance = 900 deg is outside 0.1 … 30");
+}
