@@ -82,7 +82,8 @@ fn measure(size: usize, rounds: usize) -> (Vec<Report>, u64) {
     let controller =
         ControllerNode::new(&event_loop, &node, Dialect::Mocap, settings, collect).expect("a controller");
     let mut reports = Vec::new();
-    let reachable = || controller.systems().values().filter(|s| s.announced() && s.reachable()).count();
+    let reachable =
+        || controller.with_systems(|all| all.values().filter(|s| s.announced() && s.reachable()).count());
     let met = event_loop.run_until(&mut reports, PATIENCE, |_| reachable() == size).expect("the loop runs");
     assert!(met, "only {} of {size} systems met", reachable());
     let (mut starts, mut sent) = (Vec::new(), 0);

@@ -1,11 +1,14 @@
 //! The commands that look or act once and leave.
 
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    path::Path,
+    time::Duration,
+};
 
 use rosless_cli::{
     Failure, Result, Session, err, exit, output as printer,
     session::{absolute, is_hidden},
-    table::Live,
 };
 use rosless_graph::{Graph, config, monotonic, now};
 use rosless_protocol::{
@@ -15,14 +18,16 @@ use rosless_protocol::{
     name::SystemId,
     node::{ControllerNode, ControllerOptions, Notice, StateFile},
 };
-use rosless_wire::rosless_msgs::msg::SystemStatus;
+use rosless_wire::rosless_msgs::{msg::SystemStatus, srv::SessionCommandResponse};
 
-use crate::{Scope, data, output, running::Running, speech::Speech};
+use crate::{Scope, data, output, recorder, running::Running, speech::Speech};
 
 /// The longest that a command waits for those that discovery says are there.
 const HEARING: Duration = Duration::from_secs(3);
-/// How often a live table is drawn.
-const REFRESH: Duration = Duration::from_millis(500);
+/// Errors that stay in view.
+const ERRORS: usize = 5;
+/// How long whoever was interrupted waits for those that are to be stopped.
+const STOPPING: Duration = Duration::from_secs(10);
 
 /// How patient the commands are unless told otherwise.
 pub(crate) fn settings() -> Settings {
@@ -31,13 +36,17 @@ pub(crate) fn settings() -> Settings {
 }
 
 #[derive(Default)]
-struct App {
+pub(crate) struct App {
     report: Option<Report>,
-    changed: bool,
+    pub(crate) changed: bool,
     state: Option<StateFile>,
+    /// The latest, newest first.
+    pub(crate) errors: VecDeque<(Wall, String)>,
+    /// Log lines would go through the middle of a picture.
+    pub(crate) quiet: bool,
 }
 
-fn open(
+pub(crate) fn open(
     ros: &config::Settings,
     scope: &Scope,
     settings: Settings,
@@ -56,8 +65,14 @@ fn open(
         Notice::Message(_) => {}
         Notice::Event(event) => {
             app.changed = true;
-            // Expected of a newcomer: it was not there when the session began.
-            if !matches!(event, Event::Unexpected { .. } | Event::Joined { .. }) {
+            if event.level() == Level::Error {
+                app.errors.truncate(ERRORS - 1);
+                app.errors.push_front((now().wall, event.to_string()));
+            }
+            // Expected of a newcomer: it was not there when the session began, and clocks are in what it shows.
+            let expected =
+                matches!(event, Event::Unexpected { .. } | Event::Joined { .. } | Event::Clock { .. });
+            if !expected && !app.quiet {
                 complain(event);
             }
         }
@@ -152,10 +167,18 @@ pub(crate) fn act(
             |names: &Vec<String>| controller.with_systems(|s| names.iter().all(|name| reachable(s, name)));
         by_name.as_ref().is_some_and(all)
     })?;
-    let mut scheduled = None;
-    // Data is looked at here, so its systems must be known here; and who made an appointment must stay until then.
-    let response = match running.filter(|_| flows.is_none() && ahead.is_none()) {
-        Some(running) => running.ask(&session, &ask, deadline)?,
+    // Data is looked at here, so its systems must be known here.
+    let response = match running.filter(|_| flows.is_none()) {
+        Some(running) => {
+            let answer = running.ask(&session, &ask, ahead, deadline);
+            if command == Command::Start && answer.as_ref().is_err_and(Failure::is_interruption) {
+                err!("interrupted: the running controller goes on with the start");
+                offer_stop(&session, running.in_session(&session), |names| {
+                    running.ask(&session, &stop(names), None, STOPPING)
+                })?;
+            }
+            answer?
+        }
         None => {
             if ask.session == "auto" && command == Command::Start {
                 let take = session.with(|app| app.state.as_mut().map(StateFile::next_take));
@@ -164,11 +187,11 @@ pub(crate) fn act(
                     take.map_err(|error| Failure::new(format!("takes cannot be numbered: {error}")))?;
             }
             ask.at = ahead.map(|ahead| Wall(now().wall.0.saturating_add(ahead.as_nanos() as i64)));
-            let report = direct(&session, &controller, ask, deadline + ahead.unwrap_or_default())?;
-            scheduled = ahead.map(|_| output::Scheduled::of(&report));
+            let report = direct(&session, &controller, ask, deadline + ahead.unwrap_or_default(), scope)?;
             output::response(&report, scope.dialect)
         }
     };
+    let scheduled = ahead.map(|_| output::Scheduled::of(&response));
     let flows = match flows.filter(|_| response.success) {
         Some(Flows { announced, least }) => {
             let started = |id: &SystemId| response.systems.iter().any(|s| id.is_meant_by(&s.name));
@@ -212,6 +235,7 @@ fn direct(
     controller: &ControllerNode<App>,
     ask: Ask,
     deadline: Duration,
+    scope: &Scope,
 ) -> Result<Report> {
     let command = ask.command;
     let number = controller.ask(ask).map_err(Failure::usage)?;
@@ -220,7 +244,15 @@ fn direct(
     if let Err(interruption) = ended {
         controller.cancel(number);
         if command == Command::Start {
-            say_who_runs(controller);
+            // The request that was cancelled has told what was known of it.
+            session.with(|app| app.report = None);
+            offer_stop(session, in_session(controller), |names| {
+                controller.ask(stop(names)).map_err(Failure::usage)?;
+                session.wait(STOPPING * 2, |app| app.report.is_some())?;
+                let report = session.with(|app| app.report.take());
+                let report = report.ok_or_else(|| Failure::new("the stop did not end in time"))?;
+                Ok(output::response(&report, scope.dialect))
+            })?;
         }
         return Err(interruption);
     }
@@ -229,18 +261,36 @@ fn direct(
         .ok_or_else(|| Failure::new("the request did not end by its deadline"))
 }
 
-/// Who was interrupted should know what is left behind.
-fn say_who_runs(controller: &ControllerNode<App>) {
-    let running = controller.with_systems(|systems| {
-        let asked = systems.iter().filter(|(_, system)| system.session().is_some());
-        asked.map(|(id, _)| id.to_string()).collect::<Vec<_>>()
-    });
+fn stop(names: Vec<String>) -> Ask {
+    Ask { deadline: Some(STOPPING), ..Ask::new(Command::Stop, "", Targets::Named(names)) }
+}
+
+fn in_session(controller: &ControllerNode<App>) -> Vec<String> {
+    controller.with_systems(|systems| {
+        let running = systems.iter().filter(|(_, system)| system.session().is_some());
+        running.map(|(id, _)| id.as_str().to_owned()).collect()
+    })
+}
+
+/// Who interrupted a start should know what is left behind, and can have it stopped; a second Ctrl-C leaves.
+fn offer_stop(
+    session: &Session<App>,
+    running: Vec<String>,
+    stop: impl FnOnce(Vec<String>) -> Result<SessionCommandResponse>,
+) -> Result<()> {
     if running.is_empty() {
         err!("interrupted: nobody is known to have started; `mocap-controller stop` stops whoever has");
-    } else {
-        let names = running.join(" ");
-        err!("interrupted: {names} running already; stop with: mocap-controller stop {names}");
+        return Ok(());
     }
+    let names = running.iter().map(|name| output::short(name)).collect::<Vec<_>>().join(" ");
+    err!("interrupted: {names} running already; stop with: mocap-controller stop {names}");
+    if session.confirm("stop them?")? == Some(true) {
+        let response = stop(running)?;
+        for system in &response.systems {
+            err!("{}", output::result_line(system, Command::Stop, Speech::Auto));
+        }
+    }
+    Ok(())
 }
 
 /// Why nobody may have been found.
@@ -272,11 +322,11 @@ fn network_is_up(interfaces: &Path) -> bool {
     entries.flatten().any(is_up)
 }
 
-fn statuses(controller: &ControllerNode<App>) -> Vec<SystemStatus> {
+pub(crate) fn statuses(controller: &ControllerNode<App>) -> Vec<SystemStatus> {
     controller.with_systems(|systems| systems.iter().map(|(id, s)| output::system_status(id, s)).collect())
 }
 
-fn wall_seconds() -> f64 {
+pub(crate) fn wall_seconds() -> f64 {
     now().wall.0 as f64 / 1e9
 }
 
@@ -299,12 +349,18 @@ pub(crate) fn status(ros: &config::Settings, scope: &Scope, wait: Duration) -> R
         }
     };
     let systems: Vec<_> = systems.into_iter().filter(|system| system.present).collect();
+    let recorder = recorder::find(&session)?;
     if printer::is_json() {
-        printer::json_line(&output::systems_json(&systems, scope.dialect));
+        let mut json = output::systems_json(&systems, scope.dialect);
+        json["recorder"] = recorder::json(recorder.as_ref());
+        printer::json_line(&json);
     } else if printer::is_terminal() {
         printer::text(format_args!("{}", output::table(&systems, wall_seconds())));
     } else {
         printer::text(format_args!("{}", output::status_lines(&systems)));
+    }
+    if let Some((name, status)) = recorder.as_ref().filter(|_| !printer::is_json()) {
+        recorder::tell(name, status);
     }
     if !systems.is_empty() {
         return Ok(());
@@ -317,30 +373,6 @@ pub(crate) fn status(ros: &config::Settings, scope: &Scope, wait: Duration) -> R
         session.domain()
     ))
     .told_in_json())
-}
-
-pub(crate) fn watch(ros: &config::Settings, scope: &Scope, duration: Option<Duration>) -> Result<()> {
-    let settings = Settings { poll_period: Some(Duration::from_secs(1)), ..settings() };
-    let (session, controller) = open(ros, scope, settings)?;
-    let (mut live, mut due) = (Live::new(), monotonic() + REFRESH);
-    session.watch(duration, |app| {
-        if monotonic() < due {
-            return false;
-        }
-        due = monotonic() + REFRESH;
-        let changed = std::mem::take(&mut app.changed);
-        // A terminal shows passing time too; a pipe gets a new picture only when something happened.
-        if live.is_in_place() || changed {
-            let systems = statuses(&controller);
-            let title = format!("{}: {} systems", scope.dialect.title(), systems.len());
-            live.show(
-                &title,
-                || output::watch_table(&systems, wall_seconds()),
-                || output::systems_json(&systems, scope.dialect),
-            );
-        }
-        false
-    })
 }
 
 #[cfg(test)]

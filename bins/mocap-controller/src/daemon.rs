@@ -1,11 +1,13 @@
 //! `run`: the controller that stays.
 
-use std::{cell::RefCell, rc::Rc, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use rosless_graph::{
-    Context, EventLoop, Handle, Node, Publisher, Qos, Responder, Result, config, parameters::Descriptor,
+    Context, EventLoop, Handle, Node, Publisher, Qos, Responder, Result, config, monotonic, now,
+    parameters::Descriptor,
 };
 use rosless_protocol::{
+    Wall,
     controller::{Ask, Event, Level, Report, Settings, Targets},
     message::Command,
     node::{ControllerNode, ControllerOptions, Notice, StateFile},
@@ -20,8 +22,12 @@ use rosless_wire::{
 
 use crate::{Scope, output, speech::Speech};
 
-/// The status is published at most so often.
+/// A status of more systems than [`AT_ONCE`] is published at most so often.
 const STATUS_PERIOD: Duration = Duration::from_millis(100);
+/// A status of so many is short.
+const AT_ONCE: usize = 50;
+/// Clocks drift and are asked for all the time: their figures are no older than this.
+const CLOCK_PERIOD: Duration = Duration::from_secs(1);
 
 /// Who waits for the end of a request.
 enum Waiting {
@@ -125,15 +131,19 @@ fn ask(app: &mut App, node: &Node, command: Command, request: SessionCommandRequ
         }
         given => given.to_owned(),
     };
-    let timeout = request.timeout;
-    if !timeout.is_finite() || !(0.0..=86_400.0).contains(&timeout) {
-        return Err(format!("timeout {timeout} is not usable: 0 to 86400 seconds"));
+    for (name, value, most) in [("timeout", request.timeout, 86_400.0), ("ahead", request.ahead, 3600.0)] {
+        if !(0.0..=most).contains(&value) {
+            return Err(format!("{name} {value} is not usable: 0 to {most} seconds"));
+        }
     }
+    let (timeout, ahead) = (request.timeout, Duration::from_secs_f64(request.ahead));
+    let at = || Wall(now().wall.0.saturating_add(ahead.as_nanos() as i64));
     Ok(Ask {
         expect: request.expect,
         atomic: request.atomic,
         restart: request.restart,
         deadline: (timeout > 0.0).then(|| Duration::from_secs_f64(timeout)),
+        at: (command == Command::Start && !ahead.is_zero()).then(at),
         ..Ask::new(
             command,
             &session,
@@ -146,11 +156,18 @@ fn ask(app: &mut App, node: &Node, command: Command, request: SessionCommandRequ
 fn publish_status(event_loop: &Handle<App>, node: &Node, controller: &ControllerNode<App>) -> Result<()> {
     let qos = Qos::default().depth(1).transient_local();
     let publisher: Publisher<ControllerStatus> = node.publisher("~/status", qos)?;
-    let (node, controller, last) = (node.clone(), controller.clone(), Rc::new(RefCell::new(None)));
-    event_loop.timer(STATUS_PERIOD, move |app: &mut App| {
-        if !std::mem::take(&mut app.changed) {
+    let (node, controller) = (node.clone(), controller.clone());
+    let mut last = None;
+    let (mut due, mut said) = (Duration::ZERO, Duration::ZERO);
+    let mut publish = move |app: &mut App| {
+        let now = monotonic();
+        // Whoever asks after something happened must not get the answer from before it.
+        let at_once = controller.with_systems(BTreeMap::len) <= AT_ONCE || now >= said + STATUS_PERIOD;
+        if !(app.changed && at_once) && now < due {
             return;
         }
+        app.changed = false;
+        (due, said) = (now + CLOCK_PERIOD, now);
         let systems: Vec<_> = controller
             .with_systems(|systems| systems.iter().map(|(id, s)| output::system_status(id, s)).collect());
         // NaN is not equal to itself, so the bytes are compared.
@@ -158,11 +175,14 @@ fn publish_status(event_loop: &Handle<App>, node: &Node, controller: &Controller
             systems: systems.clone(),
             ..Default::default()
         });
-        if last.borrow().as_ref() != Some(&bytes) {
-            last.replace(Some(bytes));
+        if last.as_ref() != Some(&bytes) {
+            last = Some(bytes);
             publisher.publish(&ControllerStatus { stamp: node.now(), systems });
         }
-    });
+    };
+    event_loop.after_batch(move |app: &mut App| publish(app));
+    // The loop turns for it also when nothing happens.
+    event_loop.timer(STATUS_PERIOD, |_: &mut App| {});
     Ok(())
 }
 

@@ -1,14 +1,22 @@
 //! Whether data flows: every announced topic is listened to for a while.
 
-use std::{cell::RefCell, collections::BTreeMap, rc::Rc, time::Duration};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, VecDeque},
+    rc::Rc,
+    time::Duration,
+};
 
 use rosless_cli::{Result, Session, err, out};
-use rosless_graph::{Qos, monotonic};
-use rosless_protocol::{controller::System, name::SystemId};
+use rosless_graph::{Gid, Graph, Qos, Sample, Subscription, monotonic};
+use rosless_protocol::{controller::System, name::SystemId, node::ControllerNode};
+use rosless_wire::rosless_msgs::msg::SystemStatus;
 use serde_json::{Value, json};
 
 /// How long topics are listened to.
 const LISTENING: Duration = Duration::from_secs(2);
+/// Announcements are foreign: nobody makes us listen to more than this.
+const MOST_TOPICS: usize = 256;
 
 /// One topic's rate.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,17 +49,94 @@ impl Flow {
     }
 }
 
+/// The full name of a topic that the system of this full name announced.
+fn resolve(system: &str, topic: &str) -> String {
+    let namespace = system.rsplit_once('/').map_or("", |(namespace, _)| namespace);
+    if topic.starts_with('/') { topic.to_owned() } else { format!("{namespace}/{topic}") }
+}
+
 /// The full names of what these systems announced.
 pub(crate) fn announced<'a>(systems: impl Iterator<Item = (&'a SystemId, &'a System)>) -> Vec<String> {
-    let resolve = |id: &SystemId, topic: &str| {
-        let namespace = id.as_str().rsplit_once('/').map_or("", |(namespace, _)| namespace);
-        if topic.starts_with('/') { topic.to_owned() } else { format!("{namespace}/{topic}") }
+    let of = |(id, system): (&'a SystemId, &'a System)| {
+        system.topics.iter().map(move |topic| resolve(id.as_str(), topic))
     };
-    let mut topics: Vec<_> =
-        systems.flat_map(|(id, system)| system.topics.iter().map(move |topic| resolve(id, topic))).collect();
+    let mut topics: Vec<_> = systems.flat_map(of).collect();
     topics.sort_unstable();
     topics.dedup();
     topics
+}
+
+/// How often the data of systems comes, for as long as it is watched.
+pub(crate) struct Rates<'a, S: 'static> {
+    session: &'a Session<S>,
+    controller: &'a ControllerNode<S>,
+    subscriptions: BTreeMap<String, Subscription<S>>,
+    counts: Rc<RefCell<Counts>>,
+    /// What was counted until when, the oldest first.
+    past: VecDeque<(Duration, Counts)>,
+}
+
+/// Samples by topic and publisher: two systems may publish on one topic.
+type Counts = BTreeMap<(String, Gid), u64>;
+
+impl<'a, S: 'static> Rates<'a, S> {
+    pub(crate) fn new(session: &'a Session<S>, controller: &'a ControllerNode<S>) -> Self {
+        let (subscriptions, counts, past) = Default::default();
+        Self { session, controller, subscriptions, counts, past }
+    }
+
+    /// Listens to what is announced by now, and notes what has come.
+    pub(crate) fn follow(&mut self) {
+        let announced =
+            self.controller.with_systems(|systems| announced(systems.iter().filter(|(_, s)| s.present())));
+        let graph = self.session.graph();
+        for topic in announced {
+            if self.subscriptions.contains_key(&topic) || self.subscriptions.len() >= MOST_TOPICS {
+                continue;
+            }
+            if let Some(subscription) = self.listen(&graph, &topic) {
+                self.subscriptions.insert(topic, subscription);
+            }
+        }
+        self.past.push_back((monotonic(), self.counts.borrow().clone()));
+        while self.past.get(1).is_some_and(|(at, _)| monotonic().saturating_sub(*at) >= LISTENING) {
+            self.past.pop_front();
+        }
+    }
+
+    fn listen(&self, graph: &Graph, topic: &str) -> Option<Subscription<S>> {
+        let type_name = graph.publishers(topic).first()?.type_name();
+        let (counts, controller, name) = (self.counts.clone(), self.controller.clone(), topic.to_owned());
+        let count = move |_: &mut S, sample: Sample<Vec<u8>>| {
+            *counts.borrow_mut().entry((name.clone(), sample.info.publisher)).or_default() += 1;
+            controller.note_sample(&sample.info);
+        };
+        let Session { event_loop, node, .. } = self.session;
+        // Best effort hears everybody.
+        let qos = Qos::sensor_data().depth(1000);
+        let subscription = event_loop.subscribe_raw(node, topic, &type_name, "", qos, count);
+        subscription.inspect_err(|error| log::warn!("cannot listen to {topic}: {error}")).ok()
+    }
+
+    /// Samples per second of each topic that a system announced, by its own publishers; `None` where it has none.
+    pub(crate) fn of(&self, system: &SystemStatus) -> Vec<(String, Option<f64>)> {
+        let graph = self.session.graph();
+        let theirs = |gid: &Gid| graph.node_of(gid).is_some_and(|node| node.to_string() == system.name);
+        let rate = |topic: &String| {
+            let full = resolve(&system.name, topic);
+            let (began, before) = self.past.front()?;
+            let (ended, after) = self.past.back()?;
+            let publishers = graph.publishers(&full);
+            let own = publishers.iter().filter(|endpoint| theirs(&endpoint.gid));
+            let mut own = own.map(|endpoint| (full.clone(), endpoint.gid)).peekable();
+            own.peek()?;
+            let count = |counts: &Counts, key: &(String, Gid)| counts.get(key).copied().unwrap_or_default();
+            let samples: u64 = own.map(|key| count(after, &key) - count(before, &key)).sum();
+            let seconds = ended.saturating_sub(*began).as_secs_f64();
+            (seconds > 0.0).then(|| samples as f64 / seconds)
+        };
+        system.topics.iter().map(|topic| (topic.clone(), rate(topic))).collect()
+    }
 }
 
 /// Listens to `topics` and to those that must have a rate.

@@ -6,9 +6,11 @@ mod commands;
 mod daemon;
 mod data;
 mod output;
+mod recorder;
 mod roster;
 mod running;
 mod speech;
+mod watch;
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
@@ -91,8 +93,11 @@ enum Command {
         #[command(flatten)]
         patience: Patience,
     },
-    /// Show a live table of systems, states, sessions and clocks
+    /// Show a live table of systems, states, sessions, clocks and data
     Watch {
+        /// Do not listen to the data of the systems, for a network that has no room for it
+        #[arg(long)]
+        no_data: bool,
         /// End after so many seconds
         #[arg(long = "for", value_parser = seconds, value_name = "SECONDS")]
         duration: Option<Duration>,
@@ -188,7 +193,7 @@ fn run(Arguments { scope, command, .. }: Arguments, mut settings: config::Settin
             let ask = Ask::new(message::Command::Stop, "", targets);
             commands::act(&settings, &scope, ask, patience.settings(), None, None)
         }
-        Some(Command::Watch { duration }) => commands::watch(&settings, &scope, duration),
+        Some(Command::Watch { duration, no_data }) => watch::watch(&settings, &scope, duration, !no_data),
     }
 }
 

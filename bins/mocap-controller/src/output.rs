@@ -4,7 +4,7 @@
 use rosless_cli::{err, out, table::columns};
 use rosless_graph::monotonic;
 use rosless_protocol::{
-    clock::Offset,
+    clock::{Band, Offset},
     controller::{Membership, NoState, Outcome, Report, System},
     message::{Command, State, status_word},
     name::SystemId,
@@ -23,7 +23,7 @@ use crate::speech::Speech;
 /// One system as a running controller tells of it.
 pub(crate) fn system_status(id: &SystemId, system: &System) -> SystemStatus {
     let state = system.state.and_then(Result::ok);
-    let offset = system.offset_at(monotonic());
+    let clock = system.clock_at(monotonic());
     let since = match system.membership() {
         Membership::In(taking) => taking.since.to_stamp(),
         _ => (0, 0),
@@ -42,10 +42,19 @@ pub(crate) fn system_status(id: &SystemId, system: &System) -> SystemStatus {
         since: Time { sec: since.0, nanosec: since.1 },
         topics: system.topics.clone(),
         ros_version: if system.ros_version == 1 { 1 } else { 2 },
-        clock_offset: offset.map_or(f64::NAN, |o| o.nanos as f64 / 1e9),
-        clock_uncertainty: offset.map_or(f64::NAN, |o| o.uncertainty as f64 / 1e9),
+        clock_offset: seconds(clock.offset.map(|o| o.nanos)),
+        clock_uncertainty: seconds(clock.offset.map(|o| o.uncertainty)),
+        clock_at_least: seconds(clock.at_least),
+        simulated_time: clock.simulated,
+        stamps_apart: seconds(clock.apart.map(|o| o.nanos)),
         last_answer: system.last_answer.map_or("", |a| a.command.verb()).to_owned(),
+        last_elapsed: seconds(system.last_answer.and_then(|a| a.elapsed)),
     }
+}
+
+/// NaN where there is nothing.
+fn seconds(nanos: Option<i64>) -> f64 {
+    nanos.map_or(f64::NAN, |nanos| nanos as f64 / 1e9)
 }
 
 /// A report as a running controller gives it.
@@ -65,7 +74,7 @@ pub(crate) fn response(report: &Report, speech: Speech) -> SessionCommandRespons
                     (failure.word(), failure.explain(id, report.command, &topics.0, &topics.1))
                 }
             };
-            let seconds = |nanos: i64| nanos as f64 / 1e9;
+            let clock = result.clock;
             SystemResult {
                 name: id.to_string(),
                 success: result.outcome.is_success(),
@@ -75,9 +84,12 @@ pub(crate) fn response(report: &Report, speech: Speech) -> SessionCommandRespons
                 session: result.session.clone().unwrap_or_default(),
                 attempts: result.attempts,
                 answered_after: result.answered_after.map_or(f64::NAN, |d| d.as_secs_f64()),
-                elapsed: result.elapsed.map_or(f64::NAN, seconds),
-                clock_offset: result.offset.map_or(f64::NAN, |o| seconds(o.nanos)),
-                clock_uncertainty: result.offset.map_or(f64::NAN, |o| seconds(o.uncertainty)),
+                elapsed: seconds(result.elapsed),
+                clock_offset: seconds(clock.offset.map(|o| o.nanos)),
+                clock_uncertainty: seconds(clock.offset.map(|o| o.uncertainty)),
+                simulated_time: clock.simulated,
+                stamps_apart: seconds(clock.apart.map(|o| o.nanos)),
+                armed: result.armed,
                 duplicates: result.duplicates,
             }
         })
@@ -89,6 +101,8 @@ pub(crate) fn response(report: &Report, speech: Speech) -> SessionCommandRespons
         messages: report.messages,
         took: report.took.as_secs_f64(),
         last_answer_after: report.last_answer_after.map_or(f64::NAN, |d| d.as_secs_f64()),
+        spread: seconds(report.spread.map(|o| o.nanos)),
+        spread_uncertainty: seconds(report.spread.map(|o| o.uncertainty)),
         systems,
     }
 }
@@ -126,8 +140,32 @@ fn already(command: Command, state: State, session: Option<&str>) -> String {
     }
 }
 
-fn offset_text(offset: f64, uncertainty: f64) -> Option<String> {
-    offset.is_finite().then(|| format!("{:+.3} ms ± {:.3} ms", offset * 1e3, uncertainty * 1e3))
+fn offset(offset: f64, uncertainty: f64) -> Option<Offset> {
+    let nanos = |seconds: f64| (seconds * 1e9).round() as i64;
+    offset.is_finite().then(|| Offset { nanos: nanos(offset), uncertainty: nanos(uncertainty) })
+}
+
+/// In which band a clock is, for people: only where the whole interval is in it.
+fn band_text(offset: Offset) -> &'static str {
+    offset.certain_band().map_or("cannot tell", Band::word)
+}
+
+/// All that is to be said of a system's clock.
+fn clock_text(system: &SystemStatus) -> String {
+    let offset = offset(system.clock_offset, system.clock_uncertainty);
+    let offset = offset.map(|offset| format!("{offset} {}", band_text(offset)));
+    let at_least =
+        || system.clock_at_least.is_finite().then(|| format!("≥ {:+.3} ms", system.clock_at_least * 1e3));
+    let figure = offset.or_else(at_least).unwrap_or_else(|| "-".to_owned());
+    match (system.simulated_time, apart_text(system.stamps_apart)) {
+        (true, _) => format!("simulated time; machine {figure}"),
+        (false, Some(apart)) => format!("{figure}; {apart}"),
+        (false, None) => figure,
+    }
+}
+
+fn apart_text(apart: f64) -> Option<String> {
+    apart.is_finite().then(|| format!("stamps {:+.3} ms from its machine's clock", apart * 1e3))
 }
 
 /// One line per system in the words of the original command line, with the reason behind them.
@@ -141,8 +179,14 @@ pub(crate) fn result_line(system: &SystemResult, command: Command, speech: Speec
             if system.answered_after.is_finite() {
                 line += &format!(" after {:.1} ms", system.answered_after * 1e3);
             }
-            if let Some(offset) = offset_text(system.clock_offset, system.clock_uncertainty) {
+            if let Some(offset) = offset(system.clock_offset, system.clock_uncertainty) {
                 line += &format!(", clock offset {offset}");
+            }
+            if system.simulated_time {
+                line += ", of its machine: it is on simulated time";
+            }
+            if let Some(apart) = apart_text(system.stamps_apart) {
+                line += &format!(", {apart}");
             }
             line
         }
@@ -199,6 +243,8 @@ pub(crate) fn response_json(response: &SessionCommandResponse, command: Command)
                 "elapsed_s": finite(system.elapsed, 1.0),
                 "clock_offset_ms": finite(system.clock_offset, 1e3),
                 "clock_uncertainty_ms": finite(system.clock_uncertainty, 1e3),
+                "simulated_time": system.simulated_time,
+                "stamps_apart_ms": finite(system.stamps_apart, 1e3),
                 "duplicates": system.duplicates,
             })
         })
@@ -223,7 +269,7 @@ fn state_label(system: &SystemStatus) -> &'static str {
     }
 }
 
-fn short(name: &str) -> &str {
+pub(crate) fn short(name: &str) -> &str {
     if name.rfind('/') == Some(0) { &name[1..] } else { name }
 }
 
@@ -241,10 +287,11 @@ pub(crate) fn table(systems: &[SystemStatus], now: f64) -> String {
             state_label(system).to_owned(),
             session(system, now),
             system.dialects.join(","),
+            clock_text(system),
             system.topics.join(" "),
         ]
     });
-    columns(&["SYSTEM", "STATUS", "STATE", "SESSION", "DIALECT", "TOPICS"], rows)
+    columns(&["SYSTEM", "STATUS", "STATE", "SESSION", "DIALECT", "CLOCK", "TOPICS"], rows)
 }
 
 /// The session and for how long.
@@ -257,23 +304,25 @@ fn session(system: &SystemStatus, now: f64) -> String {
     }
 }
 
-/// For people who want to see it change.
-pub(crate) fn watch_table(systems: &[SystemStatus], now: f64) -> String {
-    let rows = systems.iter().map(|system| {
-        let offset =
-            offset_text(system.clock_offset, system.clock_uncertainty).unwrap_or_else(|| "-".to_owned());
-        let answer = if system.last_answer.is_empty() { "-".to_owned() } else { system.last_answer.clone() };
-        let name = short(&system.name).to_owned();
-        vec![
-            name,
-            state_label(system).to_owned(),
-            session(system, now),
-            system.topics.join(" "),
-            offset,
-            answer,
-        ]
+/// The latest acknowledgement and how old its stamp was when it came.
+fn answer_text(system: &SystemStatus) -> String {
+    match &*system.last_answer {
+        "" => "-".to_owned(),
+        answer if system.last_elapsed.is_finite() => format!("{answer} {:+.1} ms", system.last_elapsed * 1e3),
+        answer => answer.to_owned(),
+    }
+}
+
+/// For people who want to see it change: what a system's data and the history of its clock look like is known there.
+pub(crate) fn watch_table<'a>(
+    systems: impl Iterator<Item = (&'a SystemStatus, String, String)>,
+    now: f64,
+) -> String {
+    let rows = systems.map(|(system, data, history)| {
+        let (name, state) = (short(&system.name).to_owned(), state_label(system).to_owned());
+        vec![name, state, session(system, now), answer_text(system), clock_text(system), history, data]
     });
-    columns(&["SYSTEM", "STATE", "SESSION", "TOPICS", "CLOCK OFFSET", "LAST ANSWER"], rows)
+    columns(&["SYSTEM", "STATE", "SESSION", "ELAPSED", "CLOCK", "", "DATA"], rows)
 }
 
 pub(crate) fn systems_json(systems: &[SystemStatus], speech: Speech) -> Value {
@@ -296,7 +345,12 @@ pub(crate) fn systems_json(systems: &[SystemStatus], speech: Speech) -> Value {
                 "ros_version": system.ros_version,
                 "clock_offset_ms": finite(system.clock_offset, 1e3),
                 "clock_uncertainty_ms": finite(system.clock_uncertainty, 1e3),
+                "clock_band": offset(system.clock_offset, system.clock_uncertainty).and_then(Offset::certain_band).map(Band::word),
+                "clock_at_least_ms": finite(system.clock_at_least, 1e3),
+                "simulated_time": system.simulated_time,
+                "stamps_apart_ms": finite(system.stamps_apart, 1e3),
                 "last_answer": text(&system.last_answer),
+                "last_elapsed_s": finite(system.last_elapsed, 1.0),
             })
         })
         .collect();
@@ -304,17 +358,18 @@ pub(crate) fn systems_json(systems: &[SystemStatus], speech: Speech) -> Value {
 }
 
 /// What came of a start at one instant.
-pub(crate) struct Scheduled {
-    armed: Vec<String>,
-    not_armed: Vec<String>,
+pub(crate) struct Scheduled<'a> {
+    armed: Vec<&'a str>,
+    not_armed: Vec<&'a str>,
     spread: Option<Offset>,
 }
 
-impl Scheduled {
-    pub(crate) fn of(report: &Report) -> Self {
-        let (armed, not_armed): (Vec<_>, Vec<_>) = report.results.iter().partition(|(_, r)| r.armed);
-        let names = |results: Vec<(&SystemId, _)>| results.iter().map(|(id, _)| id.to_string()).collect();
-        Self { armed: names(armed), not_armed: names(not_armed), spread: report.spread }
+impl<'a> Scheduled<'a> {
+    pub(crate) fn of(response: &'a SessionCommandResponse) -> Self {
+        let (armed, not_armed): (Vec<_>, Vec<_>) = response.systems.iter().partition(|system| system.armed);
+        let names = |systems: Vec<&'a SystemResult>| systems.iter().map(|system| &*system.name).collect();
+        let spread = offset(response.spread, response.spread_uncertainty);
+        Self { armed: names(armed), not_armed: names(not_armed), spread }
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -352,13 +407,40 @@ mod tests {
             topics: vec!["\x1b]0;owned\x07".into(), "two\nlines".into(), "größe".into()],
             ..SystemStatus::default()
         };
-        for table in
-            [table(std::slice::from_ref(&system), 0.0), watch_table(std::slice::from_ref(&system), 0.0)]
-        {
+        let watched = (&system, system.topics.join(" "), String::new());
+        for table in [table(std::slice::from_ref(&system), 0.0), watch_table([watched].into_iter(), 0.0)] {
             assert_eq!(table.lines().count(), 2, "{table:?}");
             assert!(!table.contains(['\x1b', '\x07']), "{table:?}");
             assert!(table.contains(r"\u{1b}]0;owned\u{7} two\nlines größe"), "{table}");
         }
+    }
+
+    #[test]
+    fn a_clock_is_told_with_what_is_certain_of_it() {
+        let clock = |clock_offset, clock_uncertainty, clock_at_least, simulated_time, stamps_apart| {
+            let status = SystemStatus {
+                clock_offset,
+                clock_uncertainty,
+                clock_at_least,
+                simulated_time,
+                stamps_apart,
+                ..SystemStatus::default()
+            };
+            clock_text(&status)
+        };
+        let none = f64::NAN;
+        assert_eq!(clock(0.25, 0.2, none, false, none), "+250.000 ms ± 200.000 ms cannot tell");
+        assert_eq!(clock(0.25, 0.01, none, false, none), "+250.000 ms ± 10.000 ms wrong");
+        assert_eq!(clock(none, none, -0.0004, false, none), "≥ -0.400 ms");
+        assert_eq!(clock(none, none, none, false, none), "-");
+        assert_eq!(
+            clock(0.0001, 0.0002, none, true, none),
+            "simulated time; machine +0.100 ms ± 0.200 ms good"
+        );
+        assert_eq!(
+            clock(-0.3, 0.001, none, false, -0.3),
+            "-300.000 ms ± 1.000 ms wrong; stamps -300.000 ms from its machine's clock"
+        );
     }
 
     #[test]

@@ -7,10 +7,7 @@ use rosless_graph::{
     Graph, Qos,
     graph::{Endpoint, EndpointKind},
 };
-use rosless_protocol::{
-    controller::{Ask, Targets},
-    message::Command,
-};
+use rosless_protocol::controller::{Ask, Targets};
 use rosless_wire::{
     Service as _,
     rosless_msgs::{
@@ -69,6 +66,7 @@ impl Running {
         &self,
         session: &Session<S>,
         ask: &Ask,
+        ahead: Option<Duration>,
         limit: Duration,
     ) -> Result<SessionCommandResponse> {
         self.check(&session.graph())?;
@@ -83,17 +81,20 @@ impl Running {
             expect: ask.expect.clone(),
             atomic: ask.atomic,
             restart: ask.restart,
+            ahead: ahead.map_or(0.0, |ahead| ahead.as_secs_f64()),
             timeout: limit.as_secs_f64(),
         };
         // Stopping first, or stopping again, has a time of its own.
-        let patience = limit * 3 + AT_HAND;
-        session
-            .call::<SessionCommand>(&format!("{}/{}", self.0, ask.command.verb()), &request, patience)
-            .inspect_err(|failure| {
-                if failure.is_interruption() && ask.command == Command::Start {
-                    rosless_cli::err!("{} goes on with the start: see `mocap-controller status`", self.0);
-                }
-            })
+        let patience = limit * 3 + ahead.unwrap_or_default() + AT_HAND;
+        session.call::<SessionCommand>(&format!("{}/{}", self.0, ask.command.verb()), &request, patience)
+    }
+
+    /// Who is in a session, as far as it knows.
+    pub(crate) fn in_session<S>(&self, session: &Session<S>) -> Vec<String> {
+        let status = self.status(session).ok().flatten().unwrap_or_default();
+        let running =
+            status.systems.into_iter().filter(|system| system.present && !system.session.is_empty());
+        running.map(|system| system.name).collect()
     }
 
     /// What it knows.

@@ -134,7 +134,7 @@ fn follow_clock_offset(
     let me = system.clone();
     let follow = move || {
         let seconds: f64 = me.node().parameter(CLOCK_OFFSET).unwrap_or_default();
-        me.set_clock_offset((seconds * 1e9) as i64);
+        me.node().set_clock_offset((seconds * 1e9) as i64);
     };
     follow();
     event_loop.on_parameter_change(system.node(), move |_, _| follow());

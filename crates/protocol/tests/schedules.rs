@@ -8,7 +8,9 @@ use rosless_engine::{Engine as _, Now, Wall};
 use rosless_protocol::{
     Dialect,
     controlled::{self, Controlled},
-    controller::{self, Controller, NoState, Outcome, Output, Participant, Report, Settings, Targets},
+    controller::{
+        self, Controller, Hearing, NoState, Outcome, Output, Participant, Report, Settings, Targets,
+    },
     message::{Announcement, Command, Control, State},
     name::SystemId,
 };
@@ -56,10 +58,13 @@ impl World {
 enum Happening {
     Tell(usize, Control),
     Hear(Control, Participant),
-    Query(usize, u64),
-    State(usize, u64, Result<State, NoState>),
+    Query(usize, u64, u64),
+    /// With the time of its machine, if it comes from the system itself, and when it was asked.
+    State(usize, u64, Result<State, NoState>, Option<(Wall, u64)>),
     TransitionEnds(usize, u32),
-    TransitionEvent(usize, State, State),
+    TransitionEvent(usize, State, State, Wall),
+    /// It complains of something that has nothing to do with us.
+    Complains(usize),
     Dies(usize),
     IsMissed(usize, u32),
     Returns(usize),
@@ -79,6 +84,8 @@ struct Simulated {
     history: Vec<(u64, State)>,
     activations: u32,
     watched: bool,
+    /// Its last transition, kept for who listens late.
+    last_transition: Option<(State, State, Wall)>,
 }
 
 struct Simulation {
@@ -127,7 +134,12 @@ impl Simulation {
                 history: Vec::new(),
                 activations: 0,
                 watched: false,
+                last_transition: None,
             });
+            for _ in 0..3 {
+                let when = simulation.dice(20_000);
+                simulation.plan(when, Happening::Complains(n));
+            }
             simulation.plan(0, Happening::Returns(n));
         }
         let mut when = 1000;
@@ -220,16 +232,23 @@ impl Simulation {
                 let input = controller::Input::Control { channel, sender: None, participant, message };
                 self.controller.handle(input, here);
             }
-            Happening::Query(n, query) if self.systems[n].alive => {
+            Happening::Query(n, query, asked) if self.systems[n].alive => {
                 let state = match self.systems[n].running.filter(|_| !self.world.blind) {
                     Some(Command::Start) => State::Activating,
                     Some(Command::Stop) => State::Deactivating,
                     None => self.systems[n].state,
                 };
-                self.send(n, true, Happening::State(n, query, Ok(state)));
+                let clock = now(self.millis, self.systems[n].clock_offset_ms).wall;
+                self.send(n, true, Happening::State(n, query, Ok(state), Some((clock, asked))));
             }
-            Happening::State(n, query, result) => {
+            Happening::State(n, query, result, clock) => {
                 let system = self.systems[n].id.clone();
+                if let Some((stamp, asked)) = clock {
+                    let node = system.as_str().to_owned();
+                    let participant = Some(participant(self.systems[n].life));
+                    let how = Hearing::Reply { sent: Duration::from_millis(asked) };
+                    self.controller.handle(controller::Input::Heard { node, participant, stamp, how }, here);
+                }
                 self.controller.handle(controller::Input::State { system, query, result }, here);
             }
             Happening::TransitionEnds(n, life) if self.systems[n].alive && self.systems[n].life == life => {
@@ -243,14 +262,21 @@ impl Simulation {
                 if succeeded {
                     self.enter(n, state);
                 }
+                let stamp = now(self.millis, self.systems[n].clock_offset_ms).wall;
+                self.systems[n].last_transition = Some((way[1], state, stamp));
                 if self.systems[n].watched {
-                    self.send(n, true, Happening::TransitionEvent(n, way[1], state));
+                    self.send(n, true, Happening::TransitionEvent(n, way[1], state, stamp));
                 }
                 self.feed(n, controlled::Input::Finished { succeeded });
             }
-            Happening::TransitionEvent(n, from, to) => {
-                let system = self.systems[n].id.clone();
-                self.controller.handle(controller::Input::Transition { system, from, to }, here);
+            Happening::Complains(n) => {
+                let (logger, text) = (self.systems[n].id.bare().to_owned(), "fan too slow".to_owned());
+                let stamp = now(self.millis, self.systems[n].clock_offset_ms).wall;
+                self.controller.handle(controller::Input::Log { logger, error: true, text, stamp }, here);
+            }
+            Happening::TransitionEvent(n, from, to, stamp) => {
+                let (system, stamp) = (self.systems[n].id.clone(), Some(stamp));
+                self.controller.handle(controller::Input::Transition { system, from, to, stamp }, here);
             }
             Happening::Dies(n) => {
                 self.systems[n].alive = false;
@@ -268,6 +294,7 @@ impl Simulation {
                 let system = &mut self.systems[n];
                 system.alive = true;
                 system.life += 1;
+                (system.watched, system.last_transition) = (false, None);
                 system.engine = Controlled::new(system.id.clone());
                 let source = system.id.bare().to_owned();
                 let node = system.id.as_str().to_owned();
@@ -336,14 +363,18 @@ impl Simulation {
                         .iter()
                         .position(|s| s.id == system)
                         .expect("only known systems are asked");
-                    self.send(n, false, Happening::Query(n, query));
+                    self.send(n, false, Happening::Query(n, query, self.millis));
                     // The driver answers every question in time.
-                    let timeout = Happening::State(n, query, Err(NoState::NoAnswer));
+                    let timeout = Happening::State(n, query, Err(NoState::NoAnswer), None);
                     self.plan(self.millis + 1000, timeout);
                 }
                 Output::WatchTransitions { system } => {
-                    let watched = self.systems.iter_mut().find(|s| s.id == system);
-                    watched.expect("only known systems are watched").watched = true;
+                    let n = self.systems.iter().position(|s| s.id == system);
+                    let n = n.expect("only known systems are watched");
+                    self.systems[n].watched = true;
+                    if let Some((from, to, stamp)) = self.systems[n].last_transition {
+                        self.send(n, true, Happening::TransitionEvent(n, from, to, stamp));
+                    }
                 }
                 // No schedule makes appointments.
                 Output::ReadLogs | Output::Remember | Output::Arm { .. } => {}
@@ -427,7 +458,7 @@ proptest! {
                         "{id} is said to be {} but never was: {:?}", state.label(), report
                     );
                 }
-                if let Some(offset) = result.offset.filter(|_| !world.deaths && !world.repeat_commands) {
+                if let Some(offset) = result.clock.offset.filter(|_| !world.deaths && !world.repeat_commands) {
                     // One command, one answer is what the estimate rests on, and what a DDS reader gives.
                     let truth = simulation.systems[n].clock_offset_ms * 1_000_000;
                     prop_assert!((offset.nanos - truth).abs() <= offset.uncertainty + 1, "{offset} is not {truth}");

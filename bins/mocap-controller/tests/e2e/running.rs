@@ -46,6 +46,28 @@ fn commands_go_through_a_running_controller_and_it_tells_who_is_frozen() {
 }
 
 #[test]
+fn a_running_controller_keeps_an_appointment() {
+    let stage = Stage::new();
+    let one = stage.system(&["--kind", "auxiliary", "--name", "one"]);
+    let daemon = stage.controller(&["run"]);
+    daemon.wait_for_line("[one] is inactive", PATIENCE);
+    let output = stage.command(&["start", "one", "--session", "s", "--at", "+0.5s", "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    rosless_tests::assert_documented("mocap-controller start --at", &report);
+    assert!(output.status.success(), "{report}");
+    assert_eq!(report["scheduled"]["armed"], serde_json::json!(["one"]), "{report}");
+    daemon.wait_for_line("one started: acknowledged", PATIENCE);
+    assert!(stage.command(&["stop", "one"]).status.success());
+    // Whoever asked may leave: the appointment is the controller's.
+    let mut leaver = stage.controller(&["start", "one", "--session", "late", "--at", "+3s"]);
+    one.wait_for_line("armed for session \"late\"", PATIENCE);
+    leaver.signal("INT");
+    leaver.wait_for_line("the running controller goes on with the start", PATIENCE);
+    assert_eq!(leaver.wait(PATIENCE).code(), Some(130));
+    one.wait_for_line("session \"late\" requested", PATIENCE);
+}
+
+#[test]
 fn somebody_elses_start_is_watched_like_ours() {
     let stage = Stage::new();
     let _broken = stage.system(&["--kind", "auxiliary", "--name", "broken", "--fail-activate"]);

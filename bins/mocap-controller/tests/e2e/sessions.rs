@@ -1,5 +1,9 @@
 //! Sessions: which one a system is in, who belongs to it, and what happens when one of them is missing.
 
+use std::io::Write as _;
+
+use rosless_tests::Daemon;
+
 use crate::stage::{PATIENCE, Stage, text};
 
 const AUXILIARY: [&str; 3] = ["--kind", "auxiliary", "--name"];
@@ -101,6 +105,33 @@ fn who_interrupts_a_start_is_told_who_is_running() {
         "interrupted: quick running already; stop with: mocap-controller stop quick",
         PATIENCE,
     );
+}
+
+#[test]
+fn who_interrupts_at_a_terminal_is_asked_whether_to_stop_them() {
+    let stage = Stage::new();
+    let quick = stage.system(&named("quick", &[]));
+    let _lazy = stage.system(&named("lazy", &["--delay", "20"]));
+    let start = ["start", "quick", "lazy", "--timeout", "25"];
+    let (mut start, mut keyboard) = Daemon::spawn_at_terminal(stage.prepare_command(&start));
+    quick.wait_for_line("System [quick] started", PATIENCE);
+    start.wait_for_line("sending START again to lazy", PATIENCE);
+    start.signal("INT");
+    start.wait_for_line("interrupted: quick running already", PATIENCE);
+    keyboard.write_all(b"y\n").unwrap();
+    start.wait_for_line("quick stopped: acknowledged", PATIENCE);
+    assert_eq!(start.wait(PATIENCE).code(), Some(130));
+    quick.wait_for_line("System [quick] stopped", PATIENCE);
+
+    // A second Ctrl-C leaves things as they are.
+    let start = ["start", "quick", "lazy", "--timeout", "25"];
+    let (mut start, _keyboard) = Daemon::spawn_at_terminal(stage.prepare_command(&start));
+    start.wait_for_line("sending START again to lazy", PATIENCE);
+    start.signal("INT");
+    start.wait_for_line("interrupted: quick running already", PATIENCE);
+    start.signal("INT");
+    assert_eq!(start.wait(PATIENCE).code(), Some(130));
+    assert!(text(&stage.command(&["status"]).stdout).contains("quick\tACTIVE"));
 }
 
 #[test]

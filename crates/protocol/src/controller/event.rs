@@ -49,6 +49,8 @@ pub enum Event {
     Duplicate { system: SystemId, command: Command },
     /// An acknowledgement nobody asked for.
     Unexpected { system: SystemId, command: Command },
+    /// A system's clock is certainly in another band than was said of it before.
+    Clock { system: SystemId, offset: Offset },
     /// One of the two clocks was set.
     ClockStepped { system: SystemId, nanos: i64 },
     /// Another controller spoke.
@@ -63,12 +65,9 @@ impl Event {
     pub fn level(&self) -> Level {
         match self {
             Self::Answered { elapsed, offset, .. } => {
-                match offset.map_or_else(|| Band::of(*elapsed), Offset::band) {
-                    Band::Good => Level::Info,
-                    Band::Deviating => Level::Warn,
-                    Band::Wrong => Level::Error,
-                }
+                level_of(offset.map_or_else(|| Band::of(*elapsed), Offset::band))
             }
+            Self::Clock { offset, .. } => level_of(offset.band()),
             Self::Left { session: Some(_), .. }
             | Self::Unanswered { .. }
             | Self::Dropped { .. }
@@ -82,6 +81,14 @@ impl Event {
             | Self::Foreign { .. } => Level::Info,
             _ => Level::Warn,
         }
+    }
+}
+
+fn level_of(band: Band) -> Level {
+    match band {
+        Band::Good => Level::Info,
+        Band::Deviating => Level::Warn,
+        Band::Wrong => Level::Error,
     }
 }
 
@@ -147,6 +154,9 @@ impl fmt::Display for Event {
             Self::Answered { system, command, elapsed, offset } => {
                 write!(f, "[{system}] {} elapsed = {:.6} secs", command.verb(), seconds(*elapsed))?;
                 match offset {
+                    Some(offset) if offset.certain_band().is_none() && offset.band() > Band::Good => {
+                        write!(f, ", clock offset {offset}, whether that is 200 ms or more cannot be told")
+                    }
                     Some(offset) => write!(f, ", clock offset {offset}"),
                     None => Ok(()),
                 }
@@ -167,6 +177,10 @@ impl fmt::Display for Event {
             Self::Unexpected { system, command } => {
                 write!(f, "[{system}] acknowledged a {} that nobody sent", command.verb())
             }
+            Self::Clock { system, offset } if offset.band() == Band::Good => {
+                write!(f, "[{system}] its clock is right again: offset {offset}")
+            }
+            Self::Clock { system, offset } => write!(f, "[{system}] its clock deviates: offset {offset}"),
             Self::ClockStepped { system, nanos } => {
                 write!(f, "[{system}] its clock or ours was set by {:+.3} secs", seconds(*nanos))
             }

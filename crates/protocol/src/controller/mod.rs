@@ -130,6 +130,17 @@ impl fmt::Display for Participant {
     }
 }
 
+/// What is known of the time at which a sample was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hearing {
+    /// In answer to what we sent then.
+    Reply { sent: Duration },
+    /// Before it came.
+    Sample,
+    /// Before it came, perhaps long before.
+    Latched,
+}
+
 /// What happened.
 #[derive(Clone, Debug)]
 pub enum Input {
@@ -154,8 +165,11 @@ pub enum Input {
     Gone { node: String, participant: Option<Participant> },
     /// The answer to [`Output::QueryState`].
     State { system: SystemId, query: u64, result: Result<State, NoState> },
-    /// A watched system said that it went from one state to another.
-    Transition { system: SystemId, from: State, to: State },
+    /// A watched system said that it went from one state to another, when its machine's clock showed `stamp`: perhaps
+    /// long ago, because some keep this for late joiners.
+    Transition { system: SystemId, from: State, to: State, stamp: Option<Wall> },
+    /// The node with this full name, of this process, wrote something when its machine's clock showed `stamp`.
+    Heard { node: String, participant: Option<Participant>, stamp: Wall, how: Hearing },
     /// The answer to [`Output::Arm`], which went out at `sent`: what the system's clock says, if it is armed.
     Armed { request: u64, system: SystemId, sent: Duration, clock: Option<Wall> },
     /// A warning or an error in somebody's log.
@@ -171,8 +185,9 @@ pub enum Output {
     QueryState { system: SystemId, query: u64 },
     /// Ask `<system>/arm` for a start at this instant and come back with [`Input::Armed`], whatever happens.
     Arm { request: u64, system: SystemId, session: String, at: Wall },
-    /// Listen to `<system>/transition_event` from now on and pass it on as [`Input::Transition`]: it tells a transition
-    /// that failed from one that has not begun, which the state alone does not.
+    /// Listen to `<system>/transition_event` from now on, what it keeps for late joiners included, and pass it on as
+    /// [`Input::Transition`]: it tells a transition that failed from one that has not begun, which the state alone does
+    /// not, and nor does an error in the log, which may be about anything.
     WatchTransitions { system: SystemId },
     /// Listen to `/rosout`, its last seconds included, while a request is under way, and pass it on as [`Input::Log`].
     ReadLogs,
@@ -201,7 +216,6 @@ pub struct Controller {
     /// Systems of an earlier life of this controller that have not shown up yet.
     remembered: Memory,
     memory: Memory,
-    reading_logs: bool,
     /// What one request did concerns another one.
     stirred: bool,
     stamps: VecDeque<Wall>,
@@ -231,7 +245,6 @@ impl Controller {
             foreign: None,
             remembered: Memory::default(),
             memory: Memory::default(),
-            reading_logs: false,
             stirred: false,
             stamps: VecDeque::new(),
             changed_at: now.mono,
@@ -390,7 +403,11 @@ impl Engine for Controller {
                     self.state(&system, result, now);
                 }
             }
-            Input::Transition { system, from, to } => self.transition(&system, from, to, now),
+            Input::Transition { system, from, to, stamp } => self.transition(&system, from, to, stamp, now),
+            // No request waits for this.
+            Input::Heard { node, participant, stamp, how } => {
+                return self.heard(&node, participant, stamp, how, now);
+            }
             Input::Log { logger, error, text, stamp } => self.logged(&logger, error, &text, stamp),
         }
         self.advance(now);

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt, time::Duration};
 
 use crate::{
-    clock::Offset,
+    clock::{Offset, Reading},
     dialect::Dialect,
     message::{Command, State},
     name::SystemId,
@@ -114,7 +114,8 @@ pub struct SystemResult {
     pub answered_after: Option<Duration>,
     /// The originals' measure, receive time minus stamp, in nanoseconds: offset and latency in one.
     pub elapsed: Option<i64>,
-    pub offset: Option<Offset>,
+    /// What is known of its clock.
+    pub clock: Reading,
     /// It started by itself at the instant agreed on.
     pub armed: bool,
     /// Acknowledgements beyond the first.

@@ -2,14 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use rosless_engine::Wall;
+use rosless_engine::{Now, Wall};
 use serde::{Deserialize, Serialize};
 
-use super::Participant;
-use crate::{message::State, name::SystemId};
+use super::{Controller, Event, Output, Participant, System, deadlines::Timer};
+use crate::{
+    dialect::Channel,
+    message::{Command, Control, State},
+    name::SystemId,
+};
 
 /// Sessions remembered at most; more come only from a flood.
 const MAX_REMEMBERED: usize = 4096;
+
+/// What another controller asked of a system.
+#[derive(Clone, Debug)]
+pub(super) struct Awaited {
+    pub(super) command: Command,
+    pub(super) session: String,
+    pub(super) source: String,
+    /// Its time is up: the next state decides.
+    pub(super) overdue: bool,
+}
 
 /// A system's standing towards sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -130,6 +144,178 @@ impl Memory {
             let highest = self.takes.entry(prefix.clone()).or_default();
             *highest = (*highest).max(*number);
         }
+    }
+}
+
+impl Controller {
+    /// Compares a system that came with what was remembered of its name.
+    pub(super) fn recall(&mut self, id: &SystemId, now: Now) {
+        let Some(system) = self.systems.get(id) else { return };
+        let Some(line) = self.remembered.systems.remove(id.as_str()) else { return };
+        if system.participant.is_none_or(|p| p.to_string() != line.process) {
+            self.remember(id);
+            return self.event(Event::Left { system: id.clone(), session: Some(line.session) });
+        }
+        let taking = Taking {
+            session: line.session,
+            since: Wall(line.since),
+            active: true,
+            told_to_stop: false,
+            recalled: true,
+        };
+        if let Some(system) = self.systems.get_mut(id) {
+            system.membership = Membership::In(taking);
+        }
+        self.query(id, now);
+    }
+
+    /// The session a system is in has changed: puts it down.
+    pub(super) fn remember(&mut self, id: &SystemId) {
+        let line = self.systems.get(id).and_then(|system| match &system.membership {
+            Membership::In(taking) => Some(Remembered {
+                session: taking.session.clone(),
+                since: taking.since.0,
+                process: system.participant.map(|p| p.to_string()).unwrap_or_default(),
+            }),
+            _ => None,
+        });
+        if self.memory.note(id, line) {
+            self.outputs.push_back(Output::Remember);
+        }
+    }
+
+    /// A system entered this session, or with `None` left its own.
+    pub(super) fn enter(&mut self, id: &SystemId, session: Option<String>, now: Now) {
+        let Some(system) = self.systems.get_mut(id) else { return };
+        system.membership = match session {
+            None => Membership::Idle,
+            Some(session) => {
+                let active = system.state == Some(Ok(State::Active));
+                Membership::In(Taking {
+                    session,
+                    since: now.wall,
+                    active,
+                    told_to_stop: false,
+                    recalled: false,
+                })
+            }
+        };
+        self.deadlines.clear(Timer::Dropped(id.clone()));
+        self.remember(id);
+    }
+
+    /// Everybody meant by a message may answer it, also those who were not expected to.
+    pub(super) fn note_asked(
+        &mut self,
+        command: Command,
+        channel: &Channel,
+        names: &[String],
+        now: Now,
+        ours: bool,
+    ) {
+        for (id, system) in self.systems.iter_mut().filter(|(_, s)| s.hears(channel)) {
+            if names.is_empty() || names.iter().any(|name| id.is_meant_by(name)) {
+                system.clock.stamps.asked(command, now.mono, ours);
+                told(system, command);
+            }
+        }
+    }
+
+    /// Another controller spoke: what it asked is to be answered to it as it would be to us.
+    pub(super) fn await_foreign(&mut self, channel: &Channel, command: Command, message: &Control, now: Now) {
+        if self.settings.poll_period.is_none() {
+            return;
+        }
+        let meant =
+            |id: &SystemId| message.systems.is_empty() || message.systems.iter().any(|s| id.is_meant_by(s));
+        for (id, system) in &mut self.systems {
+            // Who is there already owes no answer.
+            let owes =
+                system.announced() && system.hears(channel) && system.state != Some(Ok(command.wanted()));
+            if owes && meant(id) {
+                system.awaited = Some(Awaited {
+                    command,
+                    session: message.session.clone(),
+                    source: message.source.clone(),
+                    overdue: false,
+                });
+                self.deadlines.set(Timer::Foreign(id.clone()), now.mono + self.settings.foreign);
+            }
+        }
+    }
+
+    /// The time for an answer to another controller is up: the state decides what is said.
+    pub(super) fn overdue(&mut self, id: &SystemId, now: Now) {
+        if let Some(awaited) = self.systems.get_mut(id).and_then(|s| s.awaited.as_mut()) {
+            awaited.overdue = true;
+            self.query(id, now);
+        }
+    }
+
+    /// Another controller opened or closed a session. Acknowledgements may have overtaken the message they answer.
+    pub(super) fn adopt(&mut self, foreign: Control, command: Command, now: Now) {
+        let meant =
+            |id: &SystemId| foreign.systems.is_empty() || foreign.systems.iter().any(|s| id.is_meant_by(s));
+        let orphan =
+            |id: &&SystemId| meant(id) && self.deadlines.is_set(&Timer::Orphan((*id).clone(), command));
+        let orphans: Vec<_> = self.systems.keys().filter(orphan).cloned().collect();
+        for id in orphans {
+            self.deadlines.clear(Timer::Orphan(id.clone(), command));
+            if let Some(system) = self.systems.get_mut(&id) {
+                system.awaited = None;
+            }
+            self.enter(&id, (command == Command::Start).then(|| foreign.session.clone()), now);
+        }
+        self.foreign = Some(foreign);
+    }
+
+    /// What the state says of another controller's command that was not acknowledged.
+    pub(super) fn answered_foreign(&mut self, id: &SystemId, state: Option<State>, now: Now) {
+        let Some(system) = self.systems.get_mut(id) else { return };
+        let Some(awaited) = system.awaited.take_if(|a| a.overdue) else { return };
+        match state {
+            Some(state) if state == awaited.command.wanted() => {
+                self.enter(id, (awaited.command == Command::Start).then_some(awaited.session), now);
+            }
+            // It may take its time.
+            Some(state) if state.is_transition() => {
+                system.awaited = Some(Awaited { overdue: false, ..awaited });
+                self.deadlines.set(Timer::Foreign(id.clone()), now.mono + self.settings.foreign);
+            }
+            state => {
+                let Awaited { command, session, source, .. } = awaited;
+                self.event(Event::Unanswered { system: id.clone(), command, source, session, state });
+            }
+        }
+    }
+
+    /// Nothing explained why it left its session.
+    pub(super) fn unexplained(&mut self, id: &SystemId) {
+        if let Some(system) = self.systems.get_mut(id)
+            && let Membership::Dropped { session, state } = std::mem::take(&mut system.membership)
+        {
+            self.event(Event::Dropped { system: id.clone(), session, state });
+        }
+    }
+
+    /// Those remembered who did not show up.
+    pub(super) fn never_came(&mut self) {
+        for (name, line) in std::mem::take(&mut self.remembered.systems) {
+            if let Ok(system) = SystemId::resolve("", &name) {
+                self.memory.systems.remove(&name);
+                self.outputs.push_back(Output::Remember);
+                self.event(Event::Left { system, session: Some(line.session) });
+            }
+        }
+    }
+}
+
+/// A command was sent to the system, whoever sent it.
+pub(super) fn told(system: &mut System, command: Command) {
+    match &mut system.membership {
+        Membership::In(taking) => taking.told_to_stop = command == Command::Stop,
+        Membership::Dropped { .. } if command == Command::Stop => system.membership = Membership::Idle,
+        _ => {}
     }
 }
 

@@ -5,14 +5,14 @@ use std::{collections::VecDeque, time::Duration};
 use rosless_engine::{Now, Wall};
 
 use super::{
-    BOTH_ALIVE, Controller, Event, LONGEST_LEASE, MAX_RIVALS, MAX_SYSTEMS, MAX_TOPICS, NoState, OVERTAKING,
-    Output, Participant, SILENT_POLLS,
+    BOTH_ALIVE, Controller, Event, Hearing, LONGEST_LEASE, MAX_RIVALS, MAX_SYSTEMS, MAX_TOPICS, NoState,
+    OVERTAKING, Output, Participant, SILENT_POLLS,
     deadlines::Timer,
     request::{Asked, Phase},
-    sessions::{Membership, Remembered, Taking},
+    sessions::{Awaited, Membership, told},
 };
 use crate::{
-    clock::{ClockEstimate, FORGOTTEN, Learned, Offset, is_simulated},
+    clock::{Band, Clocks, Learned, Offset, Reading, stamps::FORGOTTEN},
     dialect::{Channel, Dialect},
     message::{Announcement, Command, Control, State},
     name::SystemId,
@@ -69,16 +69,6 @@ pub(super) struct LogLine {
     pub(super) stamp: Wall,
 }
 
-/// What another controller asked of a system.
-#[derive(Clone, Debug)]
-struct Awaited {
-    command: Command,
-    session: String,
-    source: String,
-    /// Its time is up: the next state decides.
-    overdue: bool,
-}
-
 /// What is known of one system.
 #[derive(Clone, Debug, Default)]
 pub struct System {
@@ -109,11 +99,13 @@ pub struct System {
     pub(super) unanswered: Vec<(Command, Duration)>,
     /// What it complained of lately, oldest first.
     log: VecDeque<LogLine>,
-    clock: ClockEstimate,
+    pub(super) clock: Clocks,
+    /// What was said of its clock.
+    clock_said: Band,
     silent_polls: u32,
     announced_at: Duration,
     namesakes: Namesakes,
-    awaited: Option<Awaited>,
+    pub(super) awaited: Option<Awaited>,
 }
 
 impl System {
@@ -123,7 +115,7 @@ impl System {
     }
 
     /// Whether it hears what is said there.
-    fn hears(&self, channel: &Channel) -> bool {
+    pub(super) fn hears(&self, channel: &Channel) -> bool {
         self.channel == *channel || self.also.contains(channel)
     }
 
@@ -172,23 +164,31 @@ impl System {
         self.namesakes.others.iter().map(|(participant, _)| *participant)
     }
 
-    /// How far its clock was from ours when that was last observed.
-    pub fn offset(&self) -> Option<Offset> {
-        self.clock.offset()
+    /// What is known of its clock at this time.
+    pub fn clock_at(&self, now: Duration) -> Reading {
+        self.clock.reading(now)
     }
 
     /// It was armed for a start that it will acknowledge, and told its time.
     pub(super) fn note_armed(&mut self, sent: Duration, stamp: Wall, now: Now) {
-        if !is_simulated(stamp, now.wall) {
-            self.clock.observed(sent, now, stamp);
+        if !self.clock.note_stamp(stamp, now.wall) {
+            self.clock.stamps.observed(sent, now, stamp);
         }
-        self.clock.asked(Command::Start, now.mono, true);
+        self.clock.stamps.asked(Command::Start, now.mono, true);
         self.note_sent(Command::Start, now.mono);
     }
 
     /// How far its clock is from ours at this time.
     pub fn offset_at(&self, now: Duration) -> Option<Offset> {
-        self.clock.offset_at(now)
+        self.clock_at(now).offset
+    }
+
+    /// An instant of its clock on ours, and how far that may be wrong. Of an unknown clock nothing better can be assumed
+    /// than that it is about right.
+    pub(super) fn on_our_clock(&self, stamp: Wall, now: Duration) -> (Wall, i64) {
+        let offset = self.offset_at(now);
+        let slack = offset.map_or(1_000_000_000, |o| o.uncertainty.saturating_add(1_000_000));
+        (Wall(stamp.0.saturating_sub(offset.map_or(0, |o| o.nanos))), slack)
     }
 
     /// Only the oldest message without an answer matters, and none that nobody will answer any more.
@@ -199,16 +199,16 @@ impl System {
         }
     }
 
-    /// What its own log says it stumbled over since `sent`; its stamps are of its own clock.
-    pub(super) fn complaint_since(&self, sent: Wall) -> Option<(&LogLine, i64)> {
-        let offset = self.offset();
-        // Of an unknown clock nothing better can be assumed than that it is about right.
-        let slack = offset.map_or(1_000_000_000, |o| o.uncertainty.saturating_add(1_000_000));
-        let at = |line: &LogLine| line.stamp.0.saturating_sub(offset.map_or(0, |o| o.nanos));
-        let mut since = self.log.iter().filter(|line| at(line) >= sent.0.saturating_sub(slack));
+    /// What its own log says it stumbled over between `sent` and `failed`, and when on our clock.
+    pub(super) fn complaint(&self, sent: Wall, failed: Option<Wall>, now: Now) -> Option<(&LogLine, Wall)> {
+        let until = failed.unwrap_or(now.wall);
+        let lines = self.log.iter().map(|line| (line, self.on_our_clock(line.stamp, now.mono)));
+        let mut between = lines.filter(|(_, (at, slack))| {
+            at.0 >= sent.0.saturating_sub(*slack) && at.0 <= until.0.saturating_add(*slack)
+        });
         // The first error is the cause, later ones are its consequences.
-        let line = since.clone().find(|line| line.error).or_else(|| since.next_back())?;
-        Some((line, at(line)))
+        let (line, (at, _)) = between.clone().find(|(line, _)| line.error).or_else(|| between.next_back())?;
+        Some((line, at))
     }
 }
 
@@ -297,7 +297,7 @@ impl Controller {
         let came = !system.present();
         if came {
             // Perhaps another machine by the same name.
-            system.clock.reset();
+            (system.clock, system.clock_said) = Default::default();
         }
         system.presence = Presence::Announced;
         system.announced_at = now.mono;
@@ -342,7 +342,7 @@ impl Controller {
             return;
         }
         if !system.present() {
-            system.clock.reset();
+            (system.clock, system.clock_said) = Default::default();
         }
         system.presence = Presence::Listening;
         system.participant = participant;
@@ -350,27 +350,6 @@ impl Controller {
         self.event(Event::Listening { system: id.clone() });
         self.recall(&id, now);
         self.follow(&id, now);
-    }
-
-    /// Compares a system that came with what was remembered of its name.
-    fn recall(&mut self, id: &SystemId, now: Now) {
-        let Some(system) = self.systems.get(id) else { return };
-        let Some(line) = self.remembered.systems.remove(id.as_str()) else { return };
-        if system.participant.is_none_or(|p| p.to_string() != line.process) {
-            self.remember(id);
-            return self.event(Event::Left { system: id.clone(), session: Some(line.session) });
-        }
-        let taking = Taking {
-            session: line.session,
-            since: Wall(line.since),
-            active: true,
-            told_to_stop: false,
-            recalled: true,
-        };
-        if let Some(system) = self.systems.get_mut(id) {
-            system.membership = Membership::In(taking);
-        }
-        self.query(id, now);
     }
 
     /// Two living processes go by this name.
@@ -406,7 +385,7 @@ impl Controller {
         if let Some((namesake, _)) = heir {
             system.presence = Presence::Announced;
             system.participant = Some(namesake);
-            system.clock.reset();
+            (system.clock, system.clock_said) = Default::default();
             let topics = system.topics.clone();
             self.event(Event::Joined { system: id.clone(), topics, running_session: None });
             self.follow(&id, now);
@@ -445,89 +424,6 @@ impl Controller {
         self.left_requests(id);
     }
 
-    /// The session a system is in has changed: puts it down.
-    pub(super) fn remember(&mut self, id: &SystemId) {
-        let line = self.systems.get(id).and_then(|system| match &system.membership {
-            Membership::In(taking) => Some(Remembered {
-                session: taking.session.clone(),
-                since: taking.since.0,
-                process: system.participant.map(|p| p.to_string()).unwrap_or_default(),
-            }),
-            _ => None,
-        });
-        if self.memory.note(id, line) {
-            self.outputs.push_back(Output::Remember);
-        }
-    }
-
-    /// A system entered this session, or with `None` left its own.
-    pub(super) fn enter(&mut self, id: &SystemId, session: Option<String>, now: Now) {
-        let Some(system) = self.systems.get_mut(id) else { return };
-        system.membership = match session {
-            None => Membership::Idle,
-            Some(session) => {
-                let active = system.state == Some(Ok(State::Active));
-                Membership::In(Taking {
-                    session,
-                    since: now.wall,
-                    active,
-                    told_to_stop: false,
-                    recalled: false,
-                })
-            }
-        };
-        self.deadlines.clear(Timer::Dropped(id.clone()));
-        self.remember(id);
-    }
-
-    /// Everybody meant by a message may answer it, also those who were not expected to.
-    pub(super) fn note_asked(
-        &mut self,
-        command: Command,
-        channel: &Channel,
-        names: &[String],
-        now: Now,
-        ours: bool,
-    ) {
-        for (id, system) in self.systems.iter_mut().filter(|(_, s)| s.hears(channel)) {
-            if names.is_empty() || names.iter().any(|name| id.is_meant_by(name)) {
-                system.clock.asked(command, now.mono, ours);
-                told(system, command);
-            }
-        }
-    }
-
-    /// Another controller spoke: what it asked is to be answered to it as it would be to us.
-    pub(super) fn await_foreign(&mut self, channel: &Channel, command: Command, message: &Control, now: Now) {
-        if self.settings.poll_period.is_none() {
-            return;
-        }
-        let meant =
-            |id: &SystemId| message.systems.is_empty() || message.systems.iter().any(|s| id.is_meant_by(s));
-        for (id, system) in &mut self.systems {
-            // Who is there already owes no answer.
-            let owes =
-                system.announced() && system.hears(channel) && system.state != Some(Ok(command.wanted()));
-            if owes && meant(id) {
-                system.awaited = Some(Awaited {
-                    command,
-                    session: message.session.clone(),
-                    source: message.source.clone(),
-                    overdue: false,
-                });
-                self.deadlines.set(Timer::Foreign(id.clone()), now.mono + self.settings.foreign);
-            }
-        }
-    }
-
-    /// The time for an answer to another controller is up: the state decides what is said.
-    pub(super) fn overdue(&mut self, id: &SystemId, now: Now) {
-        if let Some(awaited) = self.systems.get_mut(id).and_then(|s| s.awaited.as_mut()) {
-            awaited.overdue = true;
-            self.query(id, now);
-        }
-    }
-
     pub(super) fn acknowledged(
         &mut self,
         id: &SystemId,
@@ -536,9 +432,6 @@ impl Controller {
         command: Command,
         now: Now,
     ) {
-        let simulated = is_simulated(message.stamp, now.wall);
-        let elapsed = (!simulated).then(|| now.wall.since(message.stamp));
-        let answer = Answer { command, at: now.mono, elapsed, stamp: message.stamp };
         let foreign = self.foreign.clone().filter(|f| {
             f.kind == command.ask() && (f.systems.is_empty() || f.systems.iter().any(|s| id.is_meant_by(s)))
         });
@@ -547,6 +440,9 @@ impl Controller {
         if heard_first {
             system.presence = Presence::Heard;
         }
+        let elapsed =
+            (!system.clock.note_stamp(message.stamp, now.wall)).then(|| now.wall.since(message.stamp));
+        let answer = Answer { command, at: now.mono, elapsed, stamp: message.stamp };
         system.last_answer = Some(answer);
         system.unanswered.retain(|(c, _)| *c != command);
         if command == Command::Stop {
@@ -555,9 +451,16 @@ impl Controller {
         if system.awaited.as_ref().is_some_and(|a| a.command == command) {
             system.awaited = None;
         }
-        let learned = elapsed.and_then(|_| system.clock.answered(command, now, message.stamp));
-        // What was known before says nothing about the stamp of this one.
-        let offset = learned.and_then(|_| system.offset());
+        let learned = elapsed.and_then(|_| system.clock.stamps.answered(command, now, message.stamp));
+        // Of an answer to somebody else only the machine's clock tells; a stamp from beyond it is not of that clock.
+        let possible = |o: &Offset| o.nanos.saturating_add(o.uncertainty) >= message.stamp.since(now.wall);
+        let offset = match learned {
+            Some(_) => system.offset_at(now.mono),
+            None => system.clock.machine.fresh_offset(now.mono).filter(possible),
+        };
+        if let Some(band) = offset.and_then(Offset::certain_band) {
+            system.clock_said = band;
+        }
         self.event(match elapsed {
             Some(elapsed) => Event::Answered { system: id.clone(), command, elapsed, offset },
             None => Event::Simulated { system: id.clone(), command },
@@ -586,21 +489,39 @@ impl Controller {
         self.query(id, now);
     }
 
-    /// Another controller opened or closed a session. Acknowledgements may have overtaken the message they answer.
-    pub(super) fn adopt(&mut self, foreign: Control, command: Command, now: Now) {
-        let meant =
-            |id: &SystemId| foreign.systems.is_empty() || foreign.systems.iter().any(|s| id.is_meant_by(s));
-        let orphan =
-            |id: &&SystemId| meant(id) && self.deadlines.is_set(&Timer::Orphan((*id).clone(), command));
-        let orphans: Vec<_> = self.systems.keys().filter(orphan).cloned().collect();
-        for id in orphans {
-            self.deadlines.clear(Timer::Orphan(id.clone(), command));
-            if let Some(system) = self.systems.get_mut(&id) {
-                system.awaited = None;
-            }
-            self.enter(&id, (command == Command::Start).then(|| foreign.session.clone()), now);
+    /// A sample tells what its machine's clock showed.
+    pub(super) fn heard(
+        &mut self,
+        node: &str,
+        participant: Option<Participant>,
+        stamp: Wall,
+        how: Hearing,
+        now: Now,
+    ) {
+        let Ok(id) = SystemId::resolve("", node) else { return };
+        let Some(system) = self.systems.get_mut(&id) else { return };
+        // A namesake has a clock of its own, and a bridge's clock is not that of a system behind it.
+        if !system.present() || system.participant != participant || system.ambiguous() {
+            return;
         }
-        self.foreign = Some(foreign);
+        let learned = match how {
+            Hearing::Reply { sent } => system.clock.heard(Some(sent), now, stamp),
+            Hearing::Sample => system.clock.heard(None, now, stamp),
+            Hearing::Latched => {
+                system.clock.machine.latched(now, stamp);
+                Learned::Agrees
+            }
+        };
+        // Only what is certain is said, and only when it was not before.
+        let offset = system.offset_at(now.mono);
+        let band = offset.and_then(Offset::certain_band).unwrap_or(system.clock_said);
+        let said = std::mem::replace(&mut system.clock_said, band);
+        if let Learned::Stepped(nanos) = learned {
+            self.event(Event::ClockStepped { system: id.clone(), nanos });
+        }
+        if let Some(offset) = offset.filter(|_| band != said) {
+            self.event(Event::Clock { system: id, offset });
+        }
     }
 
     /// Asks for a state; an older question is forgotten, because its answer may be older than what made us ask.
@@ -669,46 +590,6 @@ impl Controller {
         self.answered_foreign(id, Some(state), now);
     }
 
-    /// What the state says of another controller's command that was not acknowledged.
-    fn answered_foreign(&mut self, id: &SystemId, state: Option<State>, now: Now) {
-        let Some(system) = self.systems.get_mut(id) else { return };
-        let Some(awaited) = system.awaited.take_if(|a| a.overdue) else { return };
-        match state {
-            Some(state) if state == awaited.command.wanted() => {
-                self.enter(id, (awaited.command == Command::Start).then_some(awaited.session), now);
-            }
-            // It may take its time.
-            Some(state) if state.is_transition() => {
-                system.awaited = Some(Awaited { overdue: false, ..awaited });
-                self.deadlines.set(Timer::Foreign(id.clone()), now.mono + self.settings.foreign);
-            }
-            state => {
-                let Awaited { command, session, source, .. } = awaited;
-                self.event(Event::Unanswered { system: id.clone(), command, source, session, state });
-            }
-        }
-    }
-
-    /// Nothing explained why it left its session.
-    pub(super) fn unexplained(&mut self, id: &SystemId) {
-        if let Some(system) = self.systems.get_mut(id)
-            && let Membership::Dropped { session, state } = std::mem::take(&mut system.membership)
-        {
-            self.event(Event::Dropped { system: id.clone(), session, state });
-        }
-    }
-
-    /// Those remembered who did not show up.
-    pub(super) fn never_came(&mut self) {
-        for (name, line) in std::mem::take(&mut self.remembered.systems) {
-            if let Ok(system) = SystemId::resolve("", &name) {
-                self.memory.systems.remove(&name);
-                self.outputs.push_back(Output::Remember);
-                self.event(Event::Left { system, session: Some(line.session) });
-            }
-        }
-    }
-
     /// A line of a system's own log. Loggers are named after their nodes, with dots.
     pub(super) fn logged(&mut self, logger: &str, error: bool, text: &str, stamp: Wall) {
         let Ok(id) = SystemId::resolve("", &logger.replace('.', "/")) else { return };
@@ -722,14 +603,5 @@ impl Controller {
     /// For the state of one that is asked.
     pub(super) fn asked_mut(&mut self, number: u64, id: &SystemId) -> Option<&mut Asked> {
         self.requests.get_mut(&number)?.asked.get_mut(id).filter(|a| !matches!(a.phase, Phase::Resolved(_)))
-    }
-}
-
-/// A command was sent to the system, whoever sent it.
-fn told(system: &mut System, command: Command) {
-    match &mut system.membership {
-        Membership::In(taking) => taking.told_to_stop = command == Command::Stop,
-        Membership::Dropped { .. } if command == Command::Stop => system.membership = Membership::Idle,
-        _ => {}
     }
 }

@@ -110,6 +110,19 @@ impl Rig {
         self.put(Input::Log { logger, error: true, text, stamp }, millis);
     }
 
+    /// A system's own word that its activation failed then, heard now.
+    fn failed_transition(&mut self, system: &str, stamped: u64, millis: u64) {
+        let (from, to, stamp) = (State::Activating, State::Inactive, Some(at(stamped).wall));
+        self.put(Input::Transition { system: id(system), from, to, stamp }, millis);
+    }
+
+    /// Answers about the state of a system bring the time of its machine: so much ahead of ours, asked 2 ms before.
+    fn hear_clock(&mut self, system: &str, offset_ms: i64, millis: u64) {
+        let stamp = Wall(at(millis - 1).wall.0 + offset_ms * 1_000_000);
+        let (node, how) = (id(system).as_str().to_owned(), Hearing::Reply { sent: at(millis - 2).mono });
+        self.put(Input::Heard { node, participant: None, stamp, how }, millis);
+    }
+
     /// Systems that are asked for their state at this moment.
     fn queried(&self) -> usize {
         self.said.iter().filter(|o| matches!(o, Output::QueryState { .. })).count()
@@ -393,8 +406,8 @@ fn an_activation_seen_to_begin_and_fail_is_reported_at_once() {
     assert!(rig.said.contains(&watch));
     rig.answer(|_| INACTIVE, 1503);
     let (activating, inactive) = (State::Activating, State::Inactive);
-    rig.put(Input::Transition { system: id("a"), from: inactive, to: activating }, 1504);
-    rig.put(Input::Transition { system: id("a"), from: activating, to: inactive }, 1504);
+    rig.put(Input::Transition { system: id("a"), from: inactive, to: activating, stamp: None }, 1504);
+    rig.put(Input::Transition { system: id("a"), from: activating, to: inactive, stamp: None }, 1504);
     rig.answer(|_| INACTIVE, 1505);
     assert!(rig.said.contains(&Output::ReadLogs));
     rig.log("a", "no such device", 1493, 1506);
@@ -403,6 +416,83 @@ fn an_activation_seen_to_begin_and_fail_is_reported_at_once() {
     assert_eq!(reason.to_string(), "'no such device' (its log, 13 ms before)");
     let text = Failure::Aborted(State::Inactive).explain(&id("a"), Command::Start, "e", "c");
     assert!(text.contains("configured but not active"), "{text}");
+}
+
+#[test]
+fn an_unrelated_error_after_a_lost_start_is_not_taken_for_its_failure() {
+    let mut rig = Rig::with(&["a"]);
+    rig.hear_clock("a", 0, 900);
+    // It failed yesterday and still says so to latecomers; today it has trouble with something else.
+    let request = |rig: &mut Rig| {
+        rig.request(Command::Start, Targets::All, 1000);
+        rig.answer(|_| INACTIVE, 1001);
+        rig.published();
+        rig.put(Input::Wake, 1502);
+        rig.failed_transition("a", 400, 1502);
+        rig.log("a", "fan too slow", 1200, 1503);
+        rig.answer(|_| INACTIVE, 1503);
+        rig.put(Input::Wake, 1810);
+        rig.answer(|_| INACTIVE, 1811);
+    };
+    request(&mut rig);
+    assert!(rig.report().is_none(), "{:?}", rig.report());
+    assert_eq!(rig.published(), [("/".into(), vec!["a".into()])], "START was lost, so it is sent again");
+    rig.ack("a", Kind::AckStart, 0, 1812);
+    rig.answer(|_| ACTIVE, 1813);
+    assert_eq!(rig.outcome("a"), Outcome::Done(Proof::Acknowledged));
+
+    // Where the activation did fail, what is said after that is not its reason.
+    let mut rig = Rig::with(&["a"]);
+    rig.hear_clock("a", 0, 900);
+    rig.request(Command::Start, Targets::All, 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    rig.put(Input::Wake, 1502);
+    rig.failed_transition("a", 1100, 1502);
+    rig.answer(|_| INACTIVE, 1503);
+    rig.log("a", "fan too slow", 1200, 1504);
+    assert!(rig.report().is_none(), "its reason may yet come");
+    rig.put(Input::Wake, 1900);
+    let result = &rig.report().unwrap().results[&id("a")];
+    assert_eq!(
+        (&result.outcome, &result.reason),
+        (&Outcome::Failed(Failure::Aborted(State::Inactive)), &None)
+    );
+    assert_eq!(result.attempts, 1, "it is not done to a device again blindly");
+}
+
+#[test]
+fn clocks_are_known_before_a_start_and_said_when_they_deviate() {
+    let mut rig = Rig::with(&["a"]);
+    rig.hear_clock("a", 0, 900);
+    assert_eq!(rig.events(), [] as [&Event; 0], "a clock that is right is no news");
+    rig.hear_clock("a", -300, 1900);
+    let events = rig.events();
+    assert!(matches!(events[..], [Event::ClockStepped { .. }, Event::Clock { .. }]), "{events:?}");
+    assert_eq!(events[1].level(), Level::Error);
+    let reading = rig.controller.systems()[&id("a")].clock_at(at(1900).mono);
+    assert_eq!(reading.offset.unwrap().certain_band(), Some(crate::clock::Band::Wrong));
+    rig.said.clear();
+    rig.hear_clock("a", -300, 2900);
+    assert_eq!(rig.events(), [] as [&Event; 0], "it is said once");
+    // START is acknowledged by the same clock, and by one that is not the machine's.
+    for (offset, apart) in [(-300, None), (500, Some(800_000_000))] {
+        rig.request(Command::Start, Targets::All, 3000);
+        rig.answer(|_| INACTIVE, 3001);
+        rig.ack("a", Kind::AckStart, offset, 3002);
+        rig.answer(|_| ACTIVE, 3003);
+        let clock = rig.report().unwrap().results[&id("a")].clock;
+        assert!((clock.offset.unwrap().nanos - offset * 1_000_000).abs() < 3_000_000, "{clock:?}");
+        assert_eq!(clock.apart.map(|apart| (apart.nanos + 50_000_000) / 100_000_000 * 100_000_000), apart);
+        rig.put(Input::Gone { node: "/b".into(), participant: None }, 3004);
+        rig.request(Command::Stop, Targets::All, 3005);
+        rig.ack("a", Kind::AckStop, offset, 3006);
+        rig.answer(|_| INACTIVE, 3007);
+        rig.said.clear();
+    }
+    // Another process by that name may run on another machine.
+    rig.put(Input::Gone { node: "/a".into(), participant: None }, 4000);
+    rig.announce("/", "a", 4001);
+    assert_eq!(rig.controller.systems()[&id("a")].clock_at(at(4001).mono), crate::clock::Reading::default());
 }
 
 #[test]
@@ -462,7 +552,7 @@ fn a_late_acknowledgement_of_an_earlier_start_does_not_count_for_this_one() {
     rig.ack("a", Kind::AckStart, 0, 20_100);
     rig.answer(|_| ACTIVE, 20_101);
     assert_eq!(rig.outcome("a"), Outcome::Done(Proof::Acknowledged));
-    let offset = rig.controller.systems()[&id("a")].offset().unwrap();
+    let offset = rig.controller.systems()[&id("a")].offset_at(at(20_101).mono).unwrap();
     assert_eq!(offset.band(), crate::clock::Band::Good, "{offset}");
 }
 
@@ -1033,14 +1123,15 @@ fn all_or_none_starts_nobody_unless_all_are_ready_and_stops_the_rest_when_one_fa
     rig.published();
     rig.put(Input::Wake, 1502);
     rig.answer(|_| INACTIVE, 1503);
-    rig.log("b", "no such device", 1500, 1504);
-    rig.log("b", "so it is not acknowledged", 1501, 1505);
-    rig.put(Input::Wake, 1810);
-    rig.answer(|id| if id.bare() == "a" { ACTIVE } else { INACTIVE }, 1811);
+    rig.failed_transition("b", 1003, 1504);
+    rig.answer(|_| INACTIVE, 1505);
     rig.answer(|_| ACTIVE, 1812);
     assert_eq!(rig.published(), [("/".into(), vec!["a".into()])], "a is stopped again");
     rig.ack("a", Kind::AckStop, 0, 1813);
     rig.answer(|_| INACTIVE, 1814);
+    rig.log("b", "no such device", 1002, 1815);
+    rig.log("b", "so it is not acknowledged", 1003, 1816);
+    rig.put(Input::Wake, 2120);
     assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::Undone { stopped: true }));
     assert_eq!(rig.outcome("b"), Outcome::Failed(Failure::Aborted(State::Inactive)));
     let reason = rig.report().unwrap().results[&id("b")].reason.clone();
@@ -1221,7 +1312,8 @@ fn simulated_time_is_said_to_be_so() {
     let simulated = Event::Simulated { system: id("a"), command: Command::Start };
     assert!(rig.events().contains(&&simulated) && simulated.level() == Level::Info);
     let result = &rig.report().unwrap().results[&id("a")];
-    assert_eq!((result.elapsed, result.offset), (None, None), "no deviation of fifty years");
+    assert_eq!((result.elapsed, result.clock.offset), (None, None), "no deviation of fifty years");
+    assert!(result.clock.simulated);
 }
 
 #[test]
@@ -1250,14 +1342,20 @@ fn a_scheduled_start_arms_those_that_can_be_and_tells_the_others_at_the_instant(
     assert!(spread.uncertainty < 5_000_000, "the clocks were compared when it was armed: {spread}");
 }
 
-#[test]
-fn an_armed_system_that_stays_where_it_is_gets_its_start_after_all() {
+/// A camera that has been told the instant of its start, and the request that told it.
+fn armed_camera() -> (Rig, u64) {
     let mut rig = Rig::with(&["cam"]);
     let ask = Ask { at: Some(at(5_000).wall), ..Ask::new(Command::Start, "s1", named(&["/cam"])) };
     let request = rig.start(ask, 3_000);
     rig.answer(|_| INACTIVE, 3_010);
     let (sent, clock) = (at(3_010).mono, Some(at(3_012).wall));
     rig.put(Input::Armed { request, system: id("cam"), sent, clock }, 3_014);
+    (rig, request)
+}
+
+#[test]
+fn an_armed_system_that_stays_where_it_is_gets_its_start_after_all() {
+    let (mut rig, _) = armed_camera();
     rig.run_until_report(|_| INACTIVE);
     assert!(!rig.report().unwrap().is_success());
     assert!(!rig.published().is_empty(), "it is not left waiting for an instant that has passed");
@@ -1265,12 +1363,7 @@ fn an_armed_system_that_stays_where_it_is_gets_its_start_after_all() {
 
 #[test]
 fn who_cancels_a_scheduled_start_disarms() {
-    let mut rig = Rig::with(&["cam"]);
-    let ask = Ask { at: Some(at(5_000).wall), ..Ask::new(Command::Start, "s1", named(&["/cam"])) };
-    let request = rig.start(ask, 3_000);
-    rig.answer(|_| INACTIVE, 3_010);
-    let (sent, clock) = (at(3_010).mono, Some(at(3_012).wall));
-    rig.put(Input::Armed { request, system: id("cam"), sent, clock }, 3_014);
+    let (mut rig, request) = armed_camera();
     rig.controller.cancel(request, at(3_020));
     rig.drain();
     rig.answer(|_| INACTIVE, 3_021);

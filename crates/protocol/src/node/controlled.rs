@@ -18,7 +18,7 @@ use rosless_wire::{
     rosless_msgs::srv::{ArmStart, ArmStartRequest, ArmStartResponse},
 };
 
-use super::wire;
+use super::{CONTROL_DEPTH, wire};
 use rosless_engine::{Engine as _, Wall};
 
 use crate::{
@@ -68,7 +68,6 @@ struct Inner<S> {
     topics: RefCell<BTreeSet<String>>,
     hook: RefCell<HookFn<S>>,
     options: Options,
-    clock_offset_nanos: Cell<i64>,
     /// Who spoke last: real controllers send before they listen, so an answer may have to wait for them.
     asker: Cell<Option<GidPrefix>>,
 }
@@ -116,7 +115,6 @@ impl<S: 'static> ControlledNode<S> {
             topics: RefCell::default(),
             hook: RefCell::new(Box::new(hook)),
             options,
-            clock_offset_nanos: Cell::new(0),
             asker: Cell::default(),
         }));
         // Weak, because the lifecycle is ours: a ring of owners would outlive the event loop, and with it the node.
@@ -128,7 +126,7 @@ impl<S: 'static> ControlledNode<S> {
         for dialect in this.0.options.dialects.clone() {
             let me = this.clone();
             let topic = dialect.names().control_topic;
-            wire::subscribe_control(handle, node, dialect, topic, move |_, message, info| {
+            wire::subscribe_control(handle, node, dialect, topic, CONTROL_DEPTH, move |_, message, info| {
                 // Acknowledgements, our own among them, come on the same topic.
                 if matches!(message.kind, Kind::Start | Kind::Stop) {
                     me.0.asker.set(Some(info.publisher.prefix()));
@@ -199,20 +197,14 @@ impl<S: 'static> ControlledNode<S> {
         self.0.topics.borrow().iter().cloned().collect()
     }
 
-    /// From now on so much is added to the clock in everything the system stamps: to rehearse wrong clocks.
-    pub fn set_clock_offset(&self, nanos: i64) {
-        self.0.clock_offset_nanos.set(nanos);
-    }
-
     /// The time this system puts into stamps.
     pub fn stamp(&self) -> Time {
-        let (sec, nanosec) = self.wall().to_stamp();
-        Time { sec, nanosec }
+        self.0.node.now()
     }
 
     fn wall(&self) -> Wall {
-        let Time { sec, nanosec } = self.0.node.now();
-        Wall(Wall::from_stamp(sec, nanosec).0.saturating_add(self.0.clock_offset_nanos.get()))
+        let Time { sec, nanosec } = self.stamp();
+        Wall::from_stamp(sec, nanosec)
     }
 
     fn lifecycle(&self) -> LifecycleNode<S> {

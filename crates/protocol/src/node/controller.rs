@@ -1,7 +1,7 @@
 //! A controller on the graph: the engine of [`crate::controller`] with topics, state clients and discovery.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet},
     rc::Rc,
     time::Duration,
@@ -9,8 +9,11 @@ use std::{
 
 use rosless_engine::{Engine as _, Wall};
 use rosless_graph::{
-    CallError, Client, Error, Gid, Graph, Handle, Node, Qos, RawPublisher, Result, SampleInfo, Subscription,
-    graph::EndpointKind, now,
+    CallError, Client, Error, Gid, Graph, Handle, Node, Qos, RawPublisher, Reply, Result, SampleInfo,
+    Subscription,
+    graph::{Endpoint, EndpointKind},
+    monotonic, now,
+    qos::Durability,
 };
 use rosless_wire::{
     builtin_interfaces::msg::Time,
@@ -25,8 +28,8 @@ use rosless_wire::{
 use super::wire;
 use crate::{
     controller::{
-        Ask, Controller, Event, Input, Memory, NoState, Output, Participant, Report, Settings, System,
-        Targets,
+        Ask, Controller, Event, Hearing, Input, Memory, NoState, Output, Participant, Report, Settings,
+        System, Targets,
     },
     dialect::{Channel, Dialect},
     message::{Command, Control, State},
@@ -69,6 +72,8 @@ impl Default for Options {
 }
 
 const MAX_ANNOUNCERS: usize = 4096;
+/// All systems may answer at once, and none of their answers is to be pushed out by the next before it is looked at.
+const ANSWERS: u32 = 2048;
 
 type NoticeFn<S> = Box<dyn FnMut(&mut S, Notice<'_>)>;
 
@@ -89,9 +94,19 @@ struct Inner<S> {
     logs: RefCell<Option<Subscription<S>>>,
     /// The transition events of systems that did not do as they were told.
     watches: RefCell<BTreeMap<SystemId, Subscription<S>>>,
+    /// Whether a system keeps its last transitions for late joiners, once that is known.
+    keeps: RefCell<BTreeMap<SystemId, bool>>,
     /// Systems whose nodes were seen on the graph, and in which process: only those can be missed.
     seen: RefCell<BTreeSet<(String, Option<Participant>)>>,
     notice: RefCell<NoticeFn<S>>,
+    look: Look,
+}
+
+/// When the graph may be looked at again, and whether that is arranged.
+#[derive(Default)]
+struct Look {
+    due: Cell<Duration>,
+    planned: Cell<bool>,
 }
 
 /// A controller. Cheap to clone.
@@ -146,16 +161,18 @@ impl<S: 'static> ControllerNode<S> {
             announcers: RefCell::default(),
             clients: RefCell::default(),
             watches: RefCell::default(),
+            keeps: RefCell::default(),
             logs: RefCell::default(),
             seen: RefCell::default(),
             notice: RefCell::new(Box::new(notice)),
+            look: Look::default(),
         }));
         for dialect in dialects {
             let names = dialect.names();
             this.open(&Channel::new(dialect, &home), names.control_topic, names.environment_topic)?;
         }
         let me = this.clone();
-        handle.on_graph_change(move |_, graph| me.graph_changed(graph));
+        handle.on_graph_change(move |_, _| me.look_soon());
         let (engine, me) = (this.clone(), this.clone());
         handle.drive(
             move |_, with: &mut dyn FnMut(&mut Controller)| with(&mut engine.0.engine.borrow_mut()),
@@ -208,11 +225,6 @@ impl<S: 'static> ControllerNode<S> {
         self.0.engine.borrow_mut().refresh(now());
     }
 
-    /// Everything known, by full name.
-    pub fn systems(&self) -> BTreeMap<SystemId, System> {
-        self.0.engine.borrow().systems().clone()
-    }
-
     /// The running session, as far as this controller heard of it.
     pub fn session(&self) -> Option<String> {
         self.0.engine.borrow().session().map(str::to_owned)
@@ -234,9 +246,10 @@ impl<S: 'static> ControllerNode<S> {
         let publisher = wire::control_publisher(node, dialect, control)?;
         self.0.channels.borrow_mut().insert(channel.clone(), publisher);
         let (me, on) = (self.clone(), channel.clone());
-        wire::subscribe_control(handle, node, dialect, control, move |app, message, info| {
+        wire::subscribe_control(handle, node, dialect, control, ANSWERS, move |app, message, info| {
             me.notice(app, Notice::Message(&message));
             let (sender, participant) = me.sender(&info);
+            me.heard((sender.clone(), participant), &info, Hearing::Sample);
             me.put(Input::Control { channel: on.clone(), sender, participant, message });
         })?;
         let (me, on) = (self.clone(), channel.clone());
@@ -250,9 +263,10 @@ impl<S: 'static> ControllerNode<S> {
                 announcers.insert(info.publisher);
                 drop(announcers);
                 let (sender, participant) = me.sender(&info);
+                let from = (sender.clone(), participant);
                 me.put(Input::Announced { channel: on.clone(), sender, participant, announcement });
-                let graph = me.0.node.context().graph();
-                me.graph_changed(&graph);
+                me.heard(from, &info, Hearing::Latched);
+                me.look_soon();
             })?;
         self.0.environments.borrow_mut().push(subscription.gid());
         Ok(())
@@ -275,10 +289,39 @@ impl<S: 'static> ControllerNode<S> {
         publishers.iter().filter(|gid| !announcers.contains(gid) && !graph.is_empty_writer(gid)).count()
     }
 
+    /// Any sample of a system tells of its clock: for owners that listen to its data, too.
+    pub fn note_sample(&self, info: &SampleInfo) {
+        self.heard(self.sender(info), info, Hearing::Sample);
+    }
+
+    fn heard(&self, from: (Option<String>, Option<Participant>), info: &SampleInfo, how: Hearing) {
+        let (Some(node), participant) = from else { return };
+        if let Some(stamp) = info.source_stamp {
+            self.put(Input::Heard { node, participant, stamp: stamp.into(), how });
+        }
+    }
+
     /// The full name of the publishing node, and its process.
     fn sender(&self, info: &SampleInfo) -> (Option<String>, Option<Participant>) {
         let node = self.0.node.context().graph().node_of(&info.publisher);
         (node.map(|node| node.to_string()), Some(Participant(info.publisher.prefix().0)))
+    }
+
+    /// Looks at the graph now; or, where that takes long and changes come one upon another, when ten times as long as it
+    /// took has passed: a large graph is not to take all of our time.
+    fn look_soon(&self) {
+        let (due, now) = (self.0.look.due.get(), monotonic());
+        if now >= due {
+            let graph = self.0.node.context().graph();
+            self.graph_changed(&graph);
+            self.0.look.due.set(monotonic() + (monotonic() - now) * 10);
+        } else if !self.0.look.planned.replace(true) {
+            let me = self.clone();
+            self.0.handle.once(due - now, move |_| {
+                me.0.look.planned.set(false);
+                me.look_soon();
+            });
+        }
     }
 
     fn graph_changed(&self, graph: &Graph) {
@@ -304,9 +347,10 @@ impl<S: 'static> ControllerNode<S> {
         self.put_listening(graph, &listeners);
         let participants: BTreeSet<Participant> =
             graph.endpoints().map(|endpoint| Participant(endpoint.gid.prefix().0)).collect();
+        let processes: BTreeSet<_> = graph.processes().map(|(node, p)| (node, Participant(p.0))).collect();
         for known in self.known() {
             let node = known.id.as_str().to_owned();
-            let there = is_there(graph, &node, known.participant);
+            let there = is_there(&processes, &node, known.participant);
             if there {
                 self.0.seen.borrow_mut().insert((node.clone(), known.participant));
             } else if known.present {
@@ -322,7 +366,7 @@ impl<S: 'static> ControllerNode<S> {
             for rival in known.rivals {
                 let participant = Some(rival);
                 let was_there = self.0.seen.borrow().contains(&(node.clone(), participant));
-                if !participants.contains(&rival) || was_there && !is_there(graph, &node, participant) {
+                if !participants.contains(&rival) || was_there && !is_there(&processes, &node, participant) {
                     self.0.seen.borrow_mut().remove(&(node.clone(), participant));
                     self.put(Input::Gone { node: node.clone(), participant });
                 }
@@ -376,6 +420,7 @@ impl<S: 'static> ControllerNode<S> {
         if let Some(client) = client {
             client.close();
         }
+        self.0.keeps.borrow_mut().remove(system);
         let watch = self.0.watches.borrow_mut().remove(system);
         if let Some(watch) = watch {
             watch.close();
@@ -426,7 +471,15 @@ impl<S: 'static> ControllerNode<S> {
                     publisher.publish(wire::control_payload(&message));
                 }
             }
-            Output::QueryState { system, query } => self.query(system, query),
+            Output::QueryState { system, query } => {
+                if self.is_busy()
+                    && self.keeps_transitions(&system) == Some(false)
+                    && let Err(error) = self.watch(&system)
+                {
+                    log::error!(target: self.0.node.logger(), "cannot watch {system}: {error}");
+                }
+                self.query(system, query);
+            }
             Output::Arm { request, system, session, at } => {
                 if let Err(error) = self.arm(request, &system, session, at) {
                     log::error!(target: self.0.node.logger(), "cannot arm {system}: {error}");
@@ -503,18 +556,37 @@ impl<S: 'static> ControllerNode<S> {
         }
         let (me, id) = (self.clone(), system.clone());
         let topic = format!("{}/transition_event", system.as_str());
-        let watch = self.0.handle.subscribe::<TransitionEvent>(
-            &self.0.node,
-            &topic,
-            Qos::default(),
-            move |_, sample| {
+        let kept = self.keeps_transitions(system) == Some(true);
+        let qos = if kept { Qos::default().transient_local() } else { Qos::default() };
+        let watch =
+            self.0.handle.subscribe::<TransitionEvent>(&self.0.node, &topic, qos, move |_, sample| {
                 let TransitionEvent { start_state, goal_state, .. } = sample.message;
                 let (from, to) = (start_state.id.into(), goal_state.id.into());
-                me.put(Input::Transition { system: id.clone(), from, to });
-            },
-        )?;
+                let stamp = sample.info.source_stamp.map(Wall::from);
+                me.put(Input::Transition { system: id.clone(), from, to, stamp });
+            })?;
         self.0.watches.borrow_mut().insert(system.clone(), watch);
         Ok(())
+    }
+
+    /// Whether the last transitions of a system are kept for late joiners, as those of our systems are; whoever keeps none
+    /// does not serve a listener that asks for them, and is to be listened to before it is told anything.
+    fn keeps_transitions(&self, system: &SystemId) -> Option<bool> {
+        if let Some(keeps) = self.0.keeps.borrow().get(system) {
+            return Some(*keeps);
+        }
+        let graph = self.0.node.context().graph();
+        let events = |endpoint: &Endpoint| {
+            let topic = endpoint.dds_topic.strip_suffix("/transition_event");
+            endpoint.kind == EndpointKind::Writer
+                && topic.and_then(|t| t.strip_prefix("rt")) == Some(system.as_str())
+        };
+        let endpoints = graph.endpoints_of(system.as_str());
+        let mut publishers =
+            endpoints.iter().map(|(_, endpoint)| endpoint).filter(|endpoint| events(endpoint));
+        let keeps = publishers.next()?.qos.durability == Durability::TransientLocal;
+        self.0.keeps.borrow_mut().insert(system.clone(), keeps);
+        Some(keeps)
     }
 
     /// Systems of others do not know of appointments, and none is made with them.
@@ -539,9 +611,12 @@ impl<S: 'static> ControllerNode<S> {
         match self.client(&system) {
             Ok(client) => {
                 let me = self.clone();
-                client.call(&GetStateRequest::default(), self.0.state_timeout, move |_, answer| {
+                client.ask(&GetStateRequest::default(), self.0.state_timeout, move |_, answer| {
                     let result = match answer {
-                        Ok(response) => Ok(State::from(response.current_state.id)),
+                        Ok(Reply { message, info, sent }) => {
+                            me.heard(me.sender(&info), &info, Hearing::Reply { sent });
+                            Ok(State::from(message.current_state.id))
+                        }
                         Err(CallError::NoServer(_)) => Err(NoState::NoService),
                         Err(_) => Err(NoState::NoAnswer),
                     };
@@ -578,11 +653,13 @@ struct Known {
 }
 
 /// Whether the graph has the node, in this process if one is given.
-fn is_there(graph: &Graph, node: &str, participant: Option<Participant>) -> bool {
+fn is_there(
+    processes: &BTreeSet<(String, Participant)>,
+    node: &str,
+    participant: Option<Participant>,
+) -> bool {
     match participant {
-        None => graph.has_node(node),
-        Some(Participant(prefix)) => {
-            graph.endpoints_of(node).iter().any(|(_, endpoint)| endpoint.gid.prefix().0 == prefix)
-        }
+        None => processes.iter().any(|(name, _)| name == node),
+        Some(participant) => processes.contains(&(node.to_owned(), participant)),
     }
 }

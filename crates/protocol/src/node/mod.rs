@@ -30,9 +30,12 @@ pub use controller::{ControllerNode, Notice, Options as ControllerOptions};
 use rosless_graph::Qos;
 pub use state_file::StateFile;
 
+/// Control messages that may wait, as in the originals.
+const CONTROL_DEPTH: u32 = 100;
+
 /// Control messages, both ways.
 pub fn control_qos() -> Qos {
-    Qos::default().depth(100)
+    Qos::default().depth(CONTROL_DEPTH)
 }
 
 /// Announcements, both ways.

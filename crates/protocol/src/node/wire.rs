@@ -99,9 +99,10 @@ pub(super) fn subscribe_control<S: 'static>(
     node: &Node,
     dialect: Dialect,
     topic: &str,
+    depth: u32,
     callback: impl FnMut(&mut S, Control, SampleInfo) + 'static,
 ) -> Result<Subscription<S>> {
-    let qos = control_qos();
+    let qos = control_qos().depth(depth);
     match dialect {
         Dialect::Mocap => subscribe::<mocap::Control, _, _>(handle, node, topic, qos, callback),
         Dialect::Device => subscribe::<device::Control, _, _>(handle, node, topic, qos, callback),

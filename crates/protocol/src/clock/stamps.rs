@@ -1,4 +1,4 @@
-//! How far a system's clock is from ours, from the only stamp the wire gives: the one in its ACK.
+//! The clock that stamps a system's data, by the stamps of its acknowledgements.
 //!
 //! The system stamps its ACK somewhere between our sending and our receiving. So `remote − local` lies between
 //! `stamp − received` and `stamp − sent`: the midpoint is Cristian's estimate, half the round trip its uncertainty.
@@ -9,74 +9,18 @@ use std::{collections::VecDeque, time::Duration};
 
 use rosless_engine::{Now, Wall};
 
+use super::{Bounds, Learned, Offset};
 use crate::message::Command;
 
-/// Quartz clocks part at some ten parts per million; older knowledge is widened by this much per elapsed time.
-const DRIFT_PPM: u128 = 100;
-const MILLI: i64 = 1_000_000;
 /// No acknowledgement is later than this.
 pub(crate) const FORGOTTEN: Duration = Duration::from_secs(60);
 /// Questions and answers remembered per command; more of them come only from a flood.
 const REMEMBERED: usize = 256;
 
-/// An offset `remote − local` in nanoseconds: positive when the system's clock is ahead of ours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Offset {
-    pub nanos: i64,
-    /// The truth lies within `nanos ± uncertainty`.
-    pub uncertainty: i64,
-}
-
-/// How seriously a deviation is to be taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Band {
-    /// Under 1 ms, or perhaps so.
-    Good,
-    /// Certainly 1 ms or more.
-    Deviating,
-    /// Certainly 200 ms or more.
-    Wrong,
-}
-
-impl Band {
-    /// The originals' bands, on the absolute value so that clocks ahead count like clocks behind.
-    pub fn of(nanos: i64) -> Self {
-        match nanos.unsigned_abs() {
-            n if n < MILLI.unsigned_abs() => Self::Good,
-            n if n < (200 * MILLI).unsigned_abs() => Self::Deviating,
-            _ => Self::Wrong,
-        }
-    }
-}
-
-impl Offset {
-    /// By the whole interval: a slow activation makes the estimate coarse, not the clock wrong. Only what is certain counts.
-    pub fn band(self) -> Band {
-        Band::of(self.nanos.saturating_abs().saturating_sub(self.uncertainty).max(0))
-    }
-}
-
-impl std::fmt::Display for Offset {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let ms = |nanos: i64| nanos as f64 / MILLI as f64;
-        write!(f, "{:+.3} ms ± {:.3} ms", ms(self.nanos), ms(self.uncertainty))
-    }
-}
-
-/// What a new ACK did to the estimate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Learned {
-    /// It agrees with what was known.
-    Agrees,
-    /// It contradicts what was known: one of the two clocks was set by about this many nanoseconds.
-    Stepped(i64),
-}
-
 /// The running estimate for one system.
 #[derive(Clone, Debug, Default)]
 pub struct ClockEstimate {
-    /// Bounds on the offset and when they held.
-    known: Option<(i64, i64, Duration)>,
+    known: Option<Bounds>,
     starts: Dialogue,
     stops: Dialogue,
 }
@@ -95,43 +39,37 @@ impl ClockEstimate {
             // Its stamp is of the clock of long ago, which may have been set since.
             Heard::Repeated => return None,
         };
-        let mut bounds = Bounds::new(answered.earliest, received, stamp);
-        if answered.in_order || self.narrowed(&bounds).is_none() {
+        let mut bounds = Bounds::between(answered.earliest, received, stamp);
+        if answered.in_order || self.narrowed(bounds).is_none() {
             // Not even the oldest question explains a stamp before an earlier one: then a clock was set.
-            bounds = Bounds::new(answered.open, received, stamp);
+            bounds = Bounds::between(answered.open, received, stamp);
             self.dialogue(command).newest = Some(stamp);
         }
-        let narrowed = self.narrowed(&bounds);
-        let before = self.known.replace(narrowed.unwrap_or((bounds.low, bounds.high, bounds.at)));
-        Some(match (narrowed, before) {
-            (None, Some((_, old_high, _))) if bounds.low > old_high => {
-                Learned::Stepped(bounds.low.saturating_sub(old_high))
-            }
-            (None, Some((old_low, ..))) => Learned::Stepped(bounds.high.saturating_sub(old_low)),
-            _ => Learned::Agrees,
-        })
+        Some(self.learn(bounds))
     }
 
     /// Takes a stamp that was surely made between sending and receiving.
     pub fn observed(&mut self, sent: Duration, received: Now, stamp: Wall) {
-        let bounds = Bounds::new(sent, received, stamp);
-        self.known = Some(self.narrowed(&bounds).unwrap_or((bounds.low, bounds.high, bounds.at)));
+        self.learn(Bounds::between(sent, received, stamp));
+    }
+
+    fn learn(&mut self, bounds: Bounds) -> Learned {
+        let narrowed = self.narrowed(bounds);
+        match self.known.replace(narrowed.unwrap_or(bounds)) {
+            Some(before) if narrowed.is_none() => before.step_to(bounds),
+            _ => Learned::Agrees,
+        }
     }
 
     /// Whoever was answered, the stamp was made before it was received: the offset cannot be smaller.
     fn bounded_below(&mut self, received: Now, stamp: Wall) -> Option<Learned> {
-        let (_, high, _) = self.known?;
-        let low = stamp.since(received.wall);
-        self.known = self.narrowed(&Bounds { low, high: i64::MAX, at: received.mono });
-        self.known.is_none().then(|| Learned::Stepped(low.saturating_sub(high)))
+        let (known, bounds) = (self.known?, Bounds::before(received, stamp));
+        self.known = known.narrowed(bounds);
+        self.known.is_none().then(|| Learned::Stepped(bounds.low.saturating_sub(known.high)))
     }
 
-    /// What is left of the known bounds, widened by the drift since, inside `new`; `None` when nothing is.
-    fn narrowed(&self, new: &Bounds) -> Option<(i64, i64, Duration)> {
-        let Some((low, high, at)) = self.known else { return Some((new.low, new.high, new.at)) };
-        let drift = drift(new.at.saturating_sub(at));
-        let both = (new.low.max(low.saturating_sub(drift)), new.high.min(high.saturating_add(drift)));
-        (both.0 <= both.1).then_some((both.0, both.1, new.at))
+    fn narrowed(&self, new: Bounds) -> Option<Bounds> {
+        self.known.map_or(Some(new), |known| known.narrowed(new))
     }
 
     fn dialogue(&mut self, command: Command) -> &mut Dialogue {
@@ -141,39 +79,23 @@ impl ClockEstimate {
         }
     }
 
+    pub(super) fn known(&self) -> Option<Bounds> {
+        self.known
+    }
+
     /// The best estimate so far.
     pub fn offset(&self) -> Option<Offset> {
-        let (low, high, _) = self.known?;
-        let uncertainty = high.saturating_sub(low) / 2;
-        Some(Offset { nanos: low.saturating_add(uncertainty), uncertainty })
+        self.known?.offset()
     }
 
     /// What is left of it at this time: clocks drift apart.
     pub fn offset_at(&self, now: Duration) -> Option<Offset> {
-        let (_, _, at) = self.known?;
-        let Offset { nanos: middle, uncertainty } = self.offset()?;
-        Some(Offset { nanos: middle, uncertainty: uncertainty.saturating_add(drift(now.saturating_sub(at))) })
+        self.known?.widened(now).offset()
     }
 
-    /// Forgets everything, for a system that was started anew, perhaps on another machine.
-    pub fn reset(&mut self) {
-        *self = Self::default();
-    }
-}
-
-/// Where the offset lies by one ACK alone.
-struct Bounds {
-    low: i64,
-    high: i64,
-    at: Duration,
-}
-
-impl Bounds {
-    fn new(sent: Duration, received: Now, stamp: Wall) -> Self {
-        // Our own clock may be set while we wait, so the time of sending is reckoned back on the monotonic one.
-        let round_trip = nanos(received.mono.saturating_sub(sent));
-        let low = stamp.since(received.wall);
-        Self { low, high: low.saturating_add(round_trip), at: received.mono }
+    /// Forgets the offset, but not what was asked.
+    pub fn unlearn(&mut self) {
+        self.known = None;
     }
 }
 
@@ -259,26 +181,12 @@ impl Dialogue {
     }
 }
 
-/// By how much two clocks may have parted.
-fn drift(elapsed: Duration) -> i64 {
-    i64::try_from(elapsed.as_nanos().saturating_mul(DRIFT_PPM) / 1_000_000).unwrap_or(i64::MAX)
-}
-
-/// Whether a stamp is of simulated time, which begins near zero, while ours is of this century.
-pub fn is_simulated(stamp: Wall, now: Wall) -> bool {
-    const YEAR: i64 = 365 * 86_400 * 1_000_000_000;
-    stamp.0 < YEAR && now.0 > 30 * YEAR
-}
-
-fn nanos(duration: Duration) -> i64 {
-    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::clock::{Band, MILLI};
 
     const fn ms(n: i64) -> i64 {
         n * MILLI
@@ -316,41 +224,11 @@ mod tests {
     }
 
     #[test]
-    fn bands_hold_for_both_signs() {
-        for (offset, band) in [(0, Band::Good), (999_999, Band::Good), (MILLI, Band::Deviating)] {
-            assert_eq!((Band::of(offset), Band::of(-offset)), (band, band));
-        }
-        for (offset, band) in [(ms(200) - 1, Band::Deviating), (ms(200), Band::Wrong), (ms(500), Band::Wrong)]
-        {
-            assert_eq!((Band::of(offset), Band::of(-offset)), (band, band));
-        }
-        assert_eq!(Band::of(i64::MIN), Band::Wrong);
-    }
-
-    #[test]
-    fn bands_are_decided_on_the_whole_interval() {
-        let band = |nanos, uncertainty| Offset { nanos: ms(nanos), uncertainty: ms(uncertainty) }.band();
-        assert_eq!(band(250, 200), Band::Deviating, "it may be 50 ms");
-        assert_eq!((band(250, 50), band(-250, 50)), (Band::Wrong, Band::Wrong));
-        assert_eq!((band(2, 1), band(2, 2), band(-5, 5)), (Band::Deviating, Band::Good, Band::Good));
-    }
-
-    #[test]
     fn an_estimate_gets_wider_with_time() {
         let mut clock = ClockEstimate::default();
         ack(&mut clock, 100, at(110, 110), Wall(ms(1605)));
         let later = clock.offset_at(Duration::from_millis(110) + Duration::from_secs(1000)).unwrap();
         assert_eq!(later, Offset { nanos: ms(1500), uncertainty: ms(5) + ms(100) });
-    }
-
-    #[test]
-    fn simulated_time_is_told_from_a_wrong_clock() {
-        let now = Wall::from_stamp(1_790_000_000, 0);
-        assert!(
-            is_simulated(Wall::from_stamp(12, 0), now)
-                && !is_simulated(Wall::from_stamp(1_500_000_000, 0), now)
-        );
-        assert!(!is_simulated(Wall::from_stamp(12, 0), Wall::from_stamp(20, 0)), "we may be simulated, too");
     }
 
     #[test]

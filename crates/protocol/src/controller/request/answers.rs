@@ -1,0 +1,226 @@
+//! What comes back: acknowledgements, states, departures, and what each says about the command.
+
+use rosless_engine::{Now, Wall};
+
+use super::{Asked, Phase, Request};
+use crate::{
+    controller::{
+        Answer, Controller, Event, NoState, Settings, System,
+        deadlines::Timer,
+        report::{Failure, Outcome, Proof},
+    },
+    message::{Command, State},
+    name::SystemId,
+};
+
+impl Controller {
+    /// Whether an acknowledgement answers one of our requests.
+    pub(in crate::controller) fn acknowledged_to_us(
+        &mut self,
+        id: &SystemId,
+        command: Command,
+        answer: Answer,
+        now: Now,
+    ) -> bool {
+        // Who has not been asked yet answers somebody else.
+        let asked = |r: &Request| {
+            !r.asked.get(id).is_some_and(|a| {
+                matches!(a.phase, Phase::Queued | Phase::Before | Phase::Running | Phase::Arming)
+            })
+        };
+        let mine =
+            |r: &&mut Request| r.ask.command == command && r.first_sent.is_some() && r.means(id) && asked(r);
+        let open = |r: &Request| r.asked.get(id).is_some_and(|a| a.resolved().is_none());
+        // Two may mean it; the one that waits for it gets it.
+        let mut requests: Vec<_> = self.requests.values_mut().filter(mine).collect();
+        requests.sort_by_key(|r| !open(r));
+        let Some(request) = requests.into_iter().next() else { return false };
+        // A name nobody had announced may turn out to live in another namespace.
+        if !request.asked.contains_key(id) {
+            let known = &self.systems;
+            request.asked.retain(|other, _| known.contains_key(other) || other.bare() != id.bare());
+        }
+        let first_sent = request.first_sent;
+        let asked = request.asked.entry(id.clone()).or_insert_with(|| {
+            // It was asked by a message to all.
+            let sent = first_sent.map(|mono| Now { mono, wall: now.wall });
+            Asked { first_sent: sent, phase: Phase::Waiting, ..Asked::new() }
+        });
+        if asked.acked.is_some() {
+            asked.duplicates += 1;
+            self.event(Event::Duplicate { system: id.clone(), command });
+            return true;
+        }
+        asked.acked = Some(answer);
+        request.last_answer = Some(answer.at);
+        if asked.resolved().is_some() {
+            self.event(Event::Late { system: id.clone(), command });
+            return true;
+        }
+        asked.phase = Phase::Confirming;
+        self.query(id, now);
+        true
+    }
+
+    /// A system left: also what was confirmed is not true any more.
+    pub(in crate::controller) fn left_requests(&mut self, id: &SystemId) {
+        for asked in self.requests.values_mut().filter_map(|r| r.asked.get_mut(id)) {
+            if !matches!(asked.resolved(), Some(Outcome::Failed(_))) {
+                asked.fail(Failure::Gone);
+            }
+        }
+    }
+
+    /// What a state means for those who wait for it.
+    pub(in crate::controller) fn state_for_requests(
+        &mut self,
+        id: &SystemId,
+        result: Result<State, NoState>,
+        now: Now,
+    ) {
+        let waits = |r: &Request| {
+            r.asked.get(id).is_some_and(|a| matches!(a.phase, Phase::Before | Phase::Confirming))
+        };
+        let numbers: Vec<_> = self.requests.iter().filter(|(_, r)| waits(r)).map(|(n, _)| *n).collect();
+        for number in numbers {
+            let Some(mut request) = self.requests.remove(&number) else { continue };
+            if let Some(mut asked) = request.asked.remove(id) {
+                asked.state_seen |= result.is_ok();
+                match asked.phase {
+                    Phase::Before => asked.phase = self.before(&request, id, result, now),
+                    _ => self.after(&mut request, &mut asked, id, result, now),
+                }
+                request.asked.insert(id.clone(), asked);
+            }
+            self.requests.insert(number, request);
+        }
+    }
+
+    /// What the state after asking means for a system.
+    pub(super) fn after(
+        &mut self,
+        request: &mut Request,
+        asked: &mut Asked,
+        id: &SystemId,
+        result: Result<State, NoState>,
+        now: Now,
+    ) {
+        let command = request.ask.command;
+        let reachable = self.systems.get(id).is_some_and(System::reachable);
+        asked.phase = after(asked, command, result, reachable, &self.settings);
+        match asked.phase {
+            Phase::Waiting => {
+                let silence = Timer::Silence(request.number, id.clone());
+                self.deadlines.set(silence, now.mono + self.settings.retry_period);
+            }
+            // Whether the command was lost or its transition failed, the system's transitions may tell: that is not to be
+            // done to a device again blindly.
+            Phase::Again if asked.attempts == 1 && result.is_ok() && !asked.looked_into => {
+                asked.looked_into = true;
+                asked.phase = Phase::Waiting;
+                let silence = Timer::Silence(request.number, id.clone());
+                self.deadlines.set(silence, now.mono + self.settings.log_patience);
+            }
+            Phase::Resolved(Outcome::Done(_)) => {
+                let session = (command == Command::Start).then(|| request.ask.session.clone());
+                self.enter(id, session, now);
+            }
+            _ => {}
+        }
+    }
+
+    /// Only a failure is news: success is acknowledged.
+    pub(in crate::controller) fn transition(
+        &mut self,
+        id: &SystemId,
+        from: State,
+        to: State,
+        stamp: Option<Wall>,
+        now: Now,
+    ) {
+        let Some(system) = self.systems.get(id) else { return };
+        let happened = stamp.map(|stamp| system.on_our_clock(stamp, now.mono));
+        let mut news = false;
+        for request in self.requests.values_mut() {
+            let command = request.ask.command;
+            if let Some(asked) = request.asked.get_mut(id)
+                && matches!(asked.phase, Phase::Waiting | Phase::Confirming)
+                && asked.attempts > 0
+                && (from, to) == (command.under_way(), command.needed())
+                // What is kept for late joiners may be from before the command.
+                && happened.zip(asked.first_sent).is_none_or(|((at, slack), sent)| at.0.saturating_add(slack) >= sent.wall.0)
+            {
+                asked.begun = true;
+                asked.failed_at = Some(happened.map_or(now.wall, |(at, _)| at));
+                asked.phase = Phase::Confirming;
+                news = true;
+            }
+        }
+        if news {
+            self.query(id, now);
+        }
+    }
+}
+
+pub(super) fn after(
+    asked: &mut Asked,
+    command: Command,
+    result: Result<State, NoState>,
+    reachable: bool,
+    settings: &Settings,
+) -> Phase {
+    // Who cannot hear us has not refused anything.
+    let deaf = asked.acked.is_none() && !reachable;
+    let again_possible = asked.attempts <= settings.retries;
+    let failed = |failure| Phase::Resolved(Outcome::Failed(failure));
+    match result {
+        Ok(state) if state == command.wanted() => {
+            let proof = if asked.acked.is_some() { Proof::Acknowledged } else { Proof::StateOnly };
+            Phase::Resolved(Outcome::Done(proof))
+        }
+        Ok(state) if state.is_transition() => {
+            asked.begun |= state == command.under_way();
+            Phase::Waiting
+        }
+        Ok(state) if state == command.needed() && deaf => Phase::Waiting,
+        Ok(state) if state == command.needed() && asked.begun => failed(match asked.acked {
+            Some(_) => Failure::FalseAck(state),
+            None => Failure::Aborted(state),
+        }),
+        Ok(state) if state == command.needed() => {
+            if asked.acked.take().is_some() {
+                // It may have been the late acknowledgement of an earlier request: ours gets its time to come.
+                asked.refuted += 1;
+                return Phase::Waiting;
+            }
+            match (again_possible, asked.refuted) {
+                (true, _) => Phase::Again,
+                // It may take its time before it begins.
+                (false, 0) => Phase::Waiting,
+                (false, _) => failed(Failure::FalseAck(state)),
+            }
+        }
+        Ok(state) => failed(Failure::WrongState(state)),
+        Err(NoState::NoService) if asked.acked.is_some() && !asked.state_seen => {
+            Phase::Resolved(Outcome::Done(Proof::AckOnly))
+        }
+        Err(_) if asked.acked.is_none() && again_possible && !deaf => Phase::Again,
+        Err(_) => Phase::Waiting,
+    }
+}
+
+pub(super) fn at_deadline(system: Option<&System>, asked: &Asked, command: Command) -> Failure {
+    match system {
+        None => Failure::Unknown,
+        Some(system) if !system.present() => Failure::Gone,
+        Some(system) => match system.state {
+            Some(Ok(state)) if state.is_transition() => Failure::Slow(state),
+            _ if asked.phase == Phase::Queued => Failure::Busy,
+            _ if !system.reachable() => Failure::Unreachable,
+            _ if asked.attempts == 0 => Failure::NotAsked,
+            Some(Ok(state)) if state == command.needed() => Failure::Refused(state),
+            Some(Ok(state)) if state != command.wanted() => Failure::WrongState(state),
+            _ => Failure::NoAnswer,
+        },
+    }
+}
