@@ -63,6 +63,9 @@ pub(crate) enum Command {
     /// Actions: list and send goals
     #[command(subcommand)]
     Action(action::Command),
+    /// Recordings: record, look, play, convert, cut, recover, export
+    #[command(subcommand)]
+    Bag(bag::Command),
     /// Message, service and action definitions
     #[command(subcommand)]
     Interface(interface::Command),

@@ -66,6 +66,7 @@ fn run(command: Command, environment: &Environment) -> Result<()> {
         Command::Lifecycle(command) => command.run(environment),
         Command::Param(command) => command.run(environment),
         Command::Action(command) => command.run(environment),
+        Command::Bag(command) => command.run(environment),
         Command::Interface(command) => command.run(environment),
         Command::Doctor(command) => command.run(environment),
         Command::Demo(command) => command.run(environment),

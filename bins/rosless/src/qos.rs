@@ -5,9 +5,10 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use rosless_graph::{
     Qos,
-    graph::Endpoint,
     qos::{Durability, History, Liveliness, Reliability},
 };
+
+pub(crate) use rosless_graph::qos::to_hear_all;
 
 use crate::cli::seconds;
 
@@ -130,30 +131,6 @@ impl QosArgs {
     }
 }
 
-/// The most a subscription can ask for and still hear every publisher; and a remark where that is less than some offer.
-pub(crate) fn to_hear_all(publishers: &[&Endpoint]) -> (Qos, Vec<String>) {
-    let (mut qos, mut remarks) = (Qos::default(), Vec::new());
-    let count = |pick: fn(&Qos) -> bool| publishers.iter().filter(|p| pick(&p.qos)).count();
-    let mut fall_back = |offered: usize, policy: &str, rich: &str, poor: &str| {
-        if offered > 0 && offered < publishers.len() {
-            remarks.push(format!(
-                "Some, but not all, publishers are offering {policy}.{rich}. Falling back to {policy}.{poor} \
-                 as it will connect to all publishers"
-            ));
-        }
-        offered > 0 && offered == publishers.len()
-    };
-    let reliable = count(|qos| qos.reliability == Reliability::Reliable);
-    if !fall_back(reliable, "ReliabilityPolicy", "RELIABLE", "BEST_EFFORT") && !publishers.is_empty() {
-        qos = qos.best_effort();
-    }
-    let latched = count(|qos| qos.durability == Durability::TransientLocal);
-    if fall_back(latched, "DurabilityPolicy", "TRANSIENT_LOCAL", "VOLATILE") {
-        qos = qos.transient_local();
-    }
-    (qos, remarks)
-}
-
 /// Why a subscription that asks for `requested` gets nothing from a publisher that offers `offered`.
 pub(crate) fn incompatibility(offered: &Qos, requested: &Qos) -> Option<&'static str> {
     // A duration that is not given is infinite.
@@ -179,7 +156,10 @@ pub(crate) fn incompatibility(offered: &Qos, requested: &Qos) -> Option<&'static
 
 #[cfg(test)]
 mod tests {
-    use rosless_graph::{Gid, graph::EndpointKind};
+    use rosless_graph::{
+        Gid,
+        graph::{Endpoint, EndpointKind},
+    };
 
     use super::*;
 

@@ -46,7 +46,7 @@ FILE.yaml lists what to run instead of everything:
 sign of life for 5 s (as with systemd: sd_notify(3)) although it runs; 0 never does, and 20 is the default.
 `nodes: [/name]` also gives up on one whose node is not on the graph although it runs and others are.")]
 pub(crate) struct Up {
-    /// Only these, by name: controller, mocap, imu, arm, shooter, motion, mechanism, stand-in
+    /// Only these, by name: controller, mocap, imu, arm, shooter, motion, mechanism, stand-in, console
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
     /// What to run

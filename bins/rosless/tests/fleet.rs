@@ -40,12 +40,19 @@ fn the_demo_sees_what_it_claims_and_leaves_nothing_behind() {
     let mut demo = Daemon::spawn(rosless(&["demo"], None));
     demo.wait_for_line("everybody found", DEMO);
     let daemons = children(demo.pid());
-    assert_eq!(daemons.len(), 8, "{}", demo.output());
+    assert_eq!(daemons.len(), 9, "{}", demo.output());
     let status = demo.wait(DEMO);
     assert!(status.success(), "{status}\n{}", demo.output());
-    for claim in
-        ["| discovery ", "| systems ", "| data ", "| throws ", "| motion ", "| mechanism ", "| session end "]
-    {
+    for claim in [
+        "| discovery ",
+        "| systems ",
+        "| data ",
+        "| throws ",
+        "| motion ",
+        "| mechanism ",
+        "| session end ",
+        "| recording ",
+    ] {
         assert!(demo.output().contains(claim), "no {claim:?} in\n{}", demo.output());
     }
     assert!(daemons.iter().all(|pid| !is_running(*pid)), "a daemon is left");
@@ -79,7 +86,7 @@ fn nothing_is_left_behind_even_when_the_parent_is_killed() {
     let mut demo = Daemon::spawn(rosless(&["demo"], None));
     demo.wait_for_line("everybody found", DEMO);
     let daemons = children(demo.pid());
-    assert_eq!(daemons.len(), 8, "{}", demo.output());
+    assert_eq!(daemons.len(), 9, "{}", demo.output());
     demo.signal("KILL");
     demo.wait(SOON);
     eventually("all daemons end", SOON, || daemons.iter().all(|pid| !is_running(*pid)));

@@ -1,6 +1,7 @@
 //! One module per word that follows `rosless`.
 
 pub(crate) mod action;
+pub(crate) mod bag;
 pub(crate) mod doctor;
 pub(crate) mod generate;
 pub(crate) mod interface;

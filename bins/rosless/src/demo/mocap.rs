@@ -15,6 +15,7 @@ use rosless_wire::{
     },
     mocap_control_msgs::msg::{Control, MocapInfo},
     mocap4r2_msgs::msg::Markers,
+    rosless_msgs::msg::RecorderStatus,
     sensor_msgs::msg::Imu,
     std_srvs::srv::{Trigger, TriggerRequest},
 };
@@ -43,6 +44,9 @@ struct Heard {
     stopped: Vec<String>,
     markers: u32,
     imu: u32,
+    /// What the recorder says of itself, and of its last take.
+    recorder: Option<RecorderStatus>,
+    take: Option<RecorderStatus>,
 }
 
 /// A running session.
@@ -55,6 +59,7 @@ pub(super) fn start(stage: &Stage, rows: &mut Vec<Row>) -> Result<Session> {
     for (system, topics) in &heard.borrow().announced {
         stage.done("system announced", &format!("{system} with {}", topics.join(", ")));
     }
+    stage.wait("the recorder", stage::PATIENCE, || heard.borrow().recorder.is_some())?;
     trigger(stage, "/mocap_controller/start_all")?;
     stage.wait("both ACK_START", ANSWER, || heard.borrow().started.len() == 2)?;
     expect_state(stage, State::PRIMARY_STATE_ACTIVE)?;
@@ -87,10 +92,18 @@ impl Session {
         trigger(stage, "/mocap_controller/stop_all")?;
         stage.wait("both ACK_STOP", ANSWER, || self.0.borrow().stopped.len() == 2)?;
         expect_state(stage, State::PRIMARY_STATE_INACTIVE)?;
-        let stopped = &self.0.borrow().stopped;
+        let stopped = self.0.borrow().stopped.clone();
         let figure = format!("{} inactive", stopped.join(" and "));
         stage.done("session stopped", &figure);
         rows.push(Row { what: "session end", figure, facts: json!({"inactive": stopped}) });
+        let is_closed =
+            |heard: &Heard| heard.take.is_some() && heard.recorder.as_ref().is_some_and(|r| !r.recording);
+        stage.wait("the recorder closes the take", ANSWER, || is_closed(&self.0.borrow()))?;
+        let take = self.0.borrow().take.clone().unwrap_or_default();
+        let figure = format!("{} topics in {}", take.topics, take.folder);
+        stage.done("session recorded", &figure);
+        let facts = json!({"folder": take.folder, "session": take.session, "topics": take.topics});
+        rows.push(Row { what: "recording", figure, facts });
         Ok(())
     }
 }
@@ -123,6 +136,14 @@ fn listen(stage: &Stage, heard: &Rc<RefCell<Heard>>) -> Result<()> {
     let state = heard.clone();
     events.subscribe::<Markers>(node, "/markers", Qos::default().depth(1000), move |(), _| {
         state.borrow_mut().markers += 1
+    })?;
+    let state = heard.clone();
+    events.subscribe::<RecorderStatus>(node, "/session_recorder/status", Qos::latched(), move |(), s| {
+        let mut state = state.borrow_mut();
+        if s.message.recording {
+            state.take = Some(s.message.clone());
+        }
+        state.recorder = Some(s.message);
     })?;
     let state = heard.clone();
     events.subscribe::<Imu>(node, "/mocap_imu_data", Qos::sensor_data(), move |(), _| {

@@ -27,6 +27,9 @@ pub(crate) struct Demo {
     /// Print what the daemons say
     #[arg(short, long)]
     verbose: bool,
+    /// Start the web console, too, print its address, and stay until Ctrl-C
+    #[arg(long)]
+    open: bool,
 }
 
 /// One line of the summary: what was claimed and seen, for people and as JSON.
@@ -38,8 +41,11 @@ struct Row {
 
 impl Demo {
     pub(crate) fn run(&self, environment: &Environment) -> Result<()> {
-        let programs: Vec<_> = fleet::roster().iter().map(fleet::Member::in_story).collect();
-        let executables = Executables::find(&programs)?;
+        let mut programs: Vec<_> = fleet::roster().iter().map(fleet::Member::in_story).collect();
+        let takes = std::env::temp_dir().join("rosless-demo").display().to_string();
+        programs.push(fleet::Program::new("recorder", fleet::RECORDER, &["--dir", &takes]));
+        let console = self.open.then(fleet::console);
+        let executables = Executables::find(&programs.iter().cloned().chain(console).collect::<Vec<_>>())?;
         let lease = match environment.global.domain {
             Some(_) => None,
             None => Some(DomainLease::acquire()?),
@@ -56,7 +62,17 @@ impl Demo {
             programs.len(),
             stage.session.context.settings().environment.domain_id
         ));
+        let address = self.open.then(|| stage.start_console(&executables)).transpose()?;
+        if let Some(address) = &address {
+            stage.say(&format!("look at it in a browser: {address}"));
+        }
         let told = story(&mut stage, &executables, &programs);
+        if told.is_ok()
+            && let Some(address) = &address
+        {
+            stage.say(&format!("everything goes on at {address} until Ctrl-C"));
+            stage.stay()?;
+        }
         let forced = stage.close();
         let rows = told?;
         if forced > 0 {

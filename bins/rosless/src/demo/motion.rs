@@ -2,6 +2,7 @@
 
 use std::{
     cell::RefCell,
+    f64::consts::FRAC_PI_2,
     rc::Rc,
     time::{Duration, Instant},
 };
@@ -24,10 +25,10 @@ use super::{Row, stage::Stage};
 use crate::failure::{Failure, Result};
 
 const CONTROLLER: &str = "/motion_primitive_controller";
-const START: [f64; 6] = [-0.6, 0.0, 1.4, 0.0, 0.6, 0.0];
+const START: [f64; 6] = [-FRAC_PI_2, -1.2, 1.8, -0.6 - FRAC_PI_2, -FRAC_PI_2, 0.0];
 /// Corners in the order they are passed, m.
-const CORNERS: [[f64; 2]; 5] = [[0.08, 0.50], [0.08, 0.58], [-0.08, 0.58], [-0.08, 0.50], [0.08, 0.50]];
-const HEIGHT: f64 = 0.11;
+const CORNERS: [[f64; 2]; 5] = [[0.08, 0.42], [0.08, 0.58], [-0.08, 0.58], [-0.08, 0.42], [0.08, 0.42]];
+const HEIGHT: f64 = 0.30;
 const BLEND_RADIUS: f64 = 0.02;
 const ANSWER: Duration = Duration::from_secs(10);
 const LONGEST: Duration = Duration::from_secs(30);
@@ -109,7 +110,7 @@ fn goal() -> ExecuteMotionPrimitiveSequenceGoal {
     let corner = |(index, [x, y]): (usize, &[f64; 2])| {
         let pose = Pose {
             position: Point { x: *x, y: *y, z: HEIGHT },
-            orientation: Quaternion { x: 0.644218, y: 0.0, z: 0.0, w: 0.764842 },
+            orientation: Quaternion { x: 1.0, y: 0.0, z: 0.0, w: 0.0 },
         };
         MotionPrimitive {
             r#type: MotionPrimitive::LINEAR_CARTESIAN,

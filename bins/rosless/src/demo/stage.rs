@@ -11,7 +11,7 @@ use rosless_graph::{config::Settings, lines::eprint_line};
 
 use crate::{
     failure::{Failure, Result},
-    fleet::{Child, Executables, LineSink, Program, stop_all},
+    fleet::{Child, Executables, LineSink, Program, console, stop_all},
     output::{Colour, coloured, escape, out, raw},
     session::Session,
 };
@@ -38,6 +38,21 @@ impl Stage {
     }
 
     pub(super) fn start(&self, executables: &Executables, program: &Program) -> Result<()> {
+        self.launch(executables, program).map(drop)
+    }
+
+    /// Starts the web console; the address to open.
+    pub(super) fn start_console(&self, executables: &Executables) -> Result<String> {
+        let lines = self.launch(executables, &console())?;
+        let address = || {
+            let lines = lines.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            lines.iter().find_map(|line| line.strip_prefix("console: ").map(str::to_owned))
+        };
+        self.wait("the console's address", PATIENCE, || address().is_some())?;
+        Ok(address().unwrap_or_default())
+    }
+
+    fn launch(&self, executables: &Executables, program: &Program) -> Result<Lines> {
         let lines = Lines::default();
         let (kept, name, verbose) = (lines.clone(), program.name.clone(), self.verbose);
         let sink: LineSink = Arc::new(move |line| {
@@ -52,8 +67,8 @@ impl Stage {
         });
         let domain = self.session.context.settings().environment.domain_id;
         let child = executables.start(program, domain, "LOCALHOST", None, sink)?;
-        self.children.borrow_mut().push((child, lines));
-        Ok(())
+        self.children.borrow_mut().push((child, lines.clone()));
+        Ok(lines)
     }
 
     /// Runs until the condition holds; how long it took.
@@ -77,6 +92,11 @@ impl Stage {
             None if held => Ok(began.elapsed()),
             None => Err(Failure::new(format!("{what}: not seen within {} s", timeout.as_secs()))),
         }
+    }
+
+    /// Until Ctrl-C.
+    pub(super) fn stay(&self) -> Result<()> {
+        self.session.watch(None, |()| self.death().is_some())
     }
 
     /// Whether a daemon has ended, and what it said last.

@@ -37,19 +37,22 @@ pub(crate) struct Program {
     pub(crate) nodes: Vec<String>,
 }
 
+/// Ours, and not of the roster: nothing is written to disk unless somebody asks for it.
+pub(crate) const RECORDER: &str = "session-recorder";
+
 /// Whoever is busy for this long does not do its work.
 fn patience() -> u64 {
     20
 }
 
 impl Program {
-    fn new(name: &str, run: &str, args: &[&str]) -> Self {
+    pub(crate) fn new(name: &str, run: &str, args: &[&str]) -> Self {
         let args = args.iter().map(ToString::to_string).collect();
         Self { name: name.to_owned(), run: run.to_owned(), args, watchdog: patience(), nodes: Vec::new() }
     }
 
     fn is_ours(&self) -> bool {
-        everything().iter().any(|ours| ours.run == self.run)
+        self.run == RECORDER || everything().iter().any(|ours| ours.run == self.run)
     }
 }
 
@@ -78,13 +81,18 @@ pub(crate) fn roster() -> Vec<Member> {
     serde_json::from_str(include_str!("../../roster.json")).expect("the roster is tested")
 }
 
-/// The same as programs to run.
+/// The web console: it shows the others and is no part of the story.
+pub(crate) fn console() -> Program {
+    Program { nodes: vec!["/rosless_console".to_owned()], ..Program::new("console", "rosless-console", &[]) }
+}
+
+/// All of them, and the console, as programs to run.
 pub(crate) fn everything() -> Vec<Program> {
     let program = |member: Member| {
         let args: Vec<_> = member.args.iter().map(String::as_str).collect();
         Program { nodes: member.nodes, ..Program::new(&member.name, &member.run, &args) }
     };
-    roster().into_iter().map(program).collect()
+    roster().into_iter().map(program).chain([console()]).collect()
 }
 
 /// Where the executables are.
@@ -173,7 +181,8 @@ fn build(folder: &Path, binaries: &BTreeSet<&str>) -> Result<()> {
         command.arg("--release");
     }
     for binary in binaries {
-        command.arg("--package").arg(format!("rosless-{binary}"));
+        let package = binary.strip_prefix("rosless-").unwrap_or(binary);
+        command.arg("--package").arg(format!("rosless-{package}"));
     }
     match command.status() {
         Ok(status) if status.success() => Ok(()),

@@ -1,5 +1,6 @@
 //! The commands as people and scripts use them: real processes against nodes of this test.
 
+mod bag;
 mod json;
 mod looking;
 mod output;

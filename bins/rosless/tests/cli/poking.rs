@@ -9,7 +9,7 @@ use std::{
 use rosless_graph::{Context, ContextOptions, EventLoop, graph::Role};
 use rosless_tests::Daemon;
 
-use crate::world::{SOON, World};
+use crate::world::{SOON, World, talkers_qos};
 
 #[test]
 fn messages_are_shown_as_ros2_shows_them() {
@@ -157,7 +157,12 @@ fn a_lifecycle_is_walked_through() {
 fn parameters_are_read_and_set() {
     let world = World::new();
     world.expect(&[
-        (&["param", "list", "/lc_talker"], "  start_type_description_service\n  use_sim_time\n"),
+        (
+            &["param", "list", "/lc_talker"],
+            "  qos_overrides./parameter_events.publisher.depth\n  qos_overrides./parameter_events.publisher.durability\n  \
+             qos_overrides./parameter_events.publisher.history\n  qos_overrides./parameter_events.publisher.reliability\n  \
+             start_type_description_service\n  use_sim_time\n",
+        ),
         (&["param", "get", "/lc_talker", "use_sim_time"], "Boolean value is: False\n"),
         (&["param", "set", "/talker", "rate", "20"], "Set parameter successful\n"),
         (&["param", "set", "/talker", "words", "[x, y]"], "Set parameter successful\n"),
@@ -168,11 +173,12 @@ fn parameters_are_read_and_set() {
              Min value: 1\n    Max value: 100\n    Step: 1\n",
         ),
     ]);
-    world.expect(&[(
-        &["param", "dump", "/talker"],
-        "/talker:\n  ros__parameters:\n    gains:\n      p: 0.5\n    numbers:\n    - 1\n    - 2\n    - 3\n    \
+    let dump = format!(
+        "/talker:\n  ros__parameters:\n    gains:\n      p: 0.5\n    numbers:\n    - 1\n    - 2\n    - 3\n{}    \
          rate: 20\n    start_type_description_service: true\n    use_sim_time: false\n    words:\n    - x\n    - y\n\n",
-    )]);
+        talkers_qos()
+    );
+    world.expect(&[(&["param", "dump", "/talker"], &dump)]);
     world.expect_failures(1, &[(&["param", "set", "/talker", "rate", "1000"], "Setting parameter failed")]);
 }
 

@@ -1,6 +1,6 @@
 //! What ros2 leaves to Python to print is printed as Python prints it.
 
-use crate::world::World;
+use crate::world::{World, talkers_qos};
 
 const JOINTS: &str =
     "{header: {frame_id: base}, name: [joint_1, it's], position: [1.0e-07, .nan, -.inf], velocity: []}";
@@ -76,13 +76,14 @@ fn parameters_that_are_no_finite_numbers_are_told() {
     let world = World::new();
     let infinite = ["param", "set", "/talker", "gains.p", "-.inf"];
     world.expect(&[(&infinite, "Set parameter successful\n")]);
+    let dump = format!(
+        "/talker:\n  ros__parameters:\n    gains:\n      p: -.inf\n    numbers:\n    - 1\n    - 2\n    - 3\n{}    rate: 10\n    \
+         start_type_description_service: true\n    use_sim_time: false\n    words:\n    - a\n\n",
+        talkers_qos()
+    );
     world.expect(&[
         (&["param", "get", "/talker", "gains.p"], "Double value is: -inf\n"),
-        (
-            &["param", "dump", "/talker"],
-            "/talker:\n  ros__parameters:\n    gains:\n      p: -.inf\n    numbers:\n    - 1\n    - 2\n    - 3\n    rate: 10\n    \
-             start_type_description_service: true\n    use_sim_time: false\n    words:\n    - a\n\n",
-        ),
+        (&["param", "dump", "/talker"], &dump),
     ]);
     let json = world.rosless(&["param", "dump", "/talker", "--json"]);
     assert!(json.stdout.contains("\"p\": \"-Infinity\""), "{json:?}");

@@ -71,3 +71,51 @@ fn an_unknown_type_is_described_by_its_node_or_by_a_folder() {
     assert_eq!(unknown.code, 1, "{unknown:?}");
     assert!(unknown.stderr.contains("unknown type 'strange_msgs/msg/Thing'"), "{unknown:?}");
 }
+
+/// One node for each version of a type: which one it speaks is known by the hash it announces, or by its announcing none.
+#[test]
+fn a_type_is_read_in_the_version_whose_hash_is_announced() {
+    let world = World::new();
+    let context = Context::new(ContextOptions::for_domain(world.domain())).unwrap();
+    let events = EventLoop::<()>::new(&context).unwrap();
+    let node = context.node("versions").unwrap();
+    let say = |topic: &str, distribution: &str, name: &str, yaml: &str| {
+        let registry = Registry::embedded_for(distribution);
+        let hash = if distribution == "humble" { String::new() } else { registry.type_hash(name).unwrap() };
+        let message = DynamicMessage::from_yaml(&registry.message_type(name).unwrap(), yaml, None).unwrap();
+        let publisher = node.raw_publisher(topic, name, &hash, Qos::latched()).unwrap();
+        publisher.publish(message.to_payload());
+        publisher
+    };
+    let (pid, range) = ("control_msgs/msg/PidState", "sensor_msgs/msg/Range");
+    let _publishers = [
+        say("of_jazzy", "jazzy", pid, "{p_error: 1, i_max: 2, output: 3}"),
+        say("of_kilted", "kilted", pid, "{p_gain: 4, d_gain: 5, output: 6}"),
+        say("range_of_jazzy", "jazzy", range, "{range: 7, variance: 8}"),
+        say("range_of_humble", "humble", range, "{range: 9}"),
+    ];
+    // With ROS_DISTRO set, too: what is announced wins.
+    let echo = |topic: &str, field: &str, distribution: &str| {
+        let arguments = ["topic", "echo", "--once", topic, "--field", field, "--timeout", "10"];
+        let mut command = world.command(&arguments);
+        command.env("ROS_DISTRO", distribution);
+        let echo = thread::spawn(move || command.output().expect("rosless can be started"));
+        while !echo.is_finished() {
+            events.run_for(&mut (), Duration::from_millis(20)).unwrap();
+        }
+        let output = echo.join().unwrap();
+        assert!(output.status.success(), "{topic} {field}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for (topic, field, expected) in [
+        ("/of_jazzy", "i_max", "2.0\n---\n"),
+        ("/of_kilted", "d_gain", "5.0\n---\n"),
+        ("/of_kilted", "output", "6.0\n---\n"),
+        ("/range_of_jazzy", "variance", "8.0\n---\n"),
+        ("/range_of_humble", "range", "9.0\n---\n"),
+    ] {
+        for distribution in ["jazzy", "kilted"] {
+            assert_eq!(echo(topic, field, distribution), expected, "{topic} {field}");
+        }
+    }
+}

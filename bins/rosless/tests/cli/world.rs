@@ -67,30 +67,28 @@ impl World {
 
     /// Runs commands side by side and checks the output and exit code of each.
     pub(crate) fn expect(&self, table: &[(&[&str], &str)]) {
-        thread::scope(|scope| {
-            let runs: Vec<_> = table
-                .iter()
-                .map(|(arguments, expected)| (scope.spawn(|| self.rosless(arguments)), expected))
-                .collect();
-            for (run, expected) in runs {
-                let run = run.join().expect("the command ran");
-                assert_eq!(run.stdout, **expected, "{run:?}");
-                assert_eq!(run.code, 0, "{run:?}");
-            }
+        self.side_by_side(table, |run, expected| {
+            assert_eq!(run.stdout, expected, "{run:?}");
+            assert_eq!(run.code, 0, "{run:?}");
         });
     }
 
     /// Runs commands side by side; each must fail with this exit code and say this.
     pub(crate) fn expect_failures(&self, code: i32, table: &[(&[&str], &str)]) {
+        self.side_by_side(table, |run, expected| {
+            assert_eq!(run.code, code, "{run:?}");
+            assert!(run.stderr.contains(expected), "{run:?} does not say {expected:?}");
+        });
+    }
+
+    fn side_by_side(&self, table: &[(&[&str], &str)], check: impl Fn(&Ran, &str)) {
         thread::scope(|scope| {
             let runs: Vec<_> = table
                 .iter()
-                .map(|(arguments, expected)| (scope.spawn(|| self.rosless(arguments)), expected))
+                .map(|(arguments, expected)| (scope.spawn(|| self.rosless(arguments)), *expected))
                 .collect();
             for (run, expected) in runs {
-                let run = run.join().expect("the command ran");
-                assert_eq!(run.code, code, "{run:?}");
-                assert!(run.stderr.contains(*expected), "{run:?} does not say {expected:?}");
+                check(&run.join().expect("the command ran"), expected);
             }
         });
     }
@@ -126,6 +124,24 @@ impl Ran {
             code: output.status.code().unwrap_or(-1),
         }
     }
+}
+
+/// The `qos_overrides` of `/talker`, as `param dump` shows them.
+pub(crate) fn talkers_qos() -> String {
+    let topics = [
+        ("chatter", "publisher", 7, "volatile"),
+        ("heard", "publisher", 1, "transient_local"),
+        ("listen", "subscription", 10, "volatile"),
+        ("map", "publisher", 1, "transient_local"),
+        ("parameter_events", "publisher", 1000, "volatile"),
+    ];
+    let topic = |(topic, side, depth, durability): (&str, &str, u32, &str)| {
+        format!(
+            "      /{topic}:\n        {side}:\n          depth: {depth}\n          durability: {durability}\n          \
+             history: keep_last\n          reliability: reliable\n"
+        )
+    };
+    format!("    qos_overrides:\n{}", topics.map(topic).concat())
 }
 
 struct App {

@@ -1,0 +1,39 @@
+//! Recordings: MCAP files and rosbag2 folders, written so that they are whole at every instant, and read.
+//!
+//! No DDS here, and no clock: whoever records says when a message came.
+//!
+//! | want | use |
+//! |---|---|
+//! | one file | [`McapWriter`] |
+//! | a folder as rosbag2 has it, in parts | [`BagWriter`] |
+//! | the same off the receiving path, with bounded memory | [`Recorder`] |
+//! | read any of them, also unfinished ones | [`Bag`] |
+//! | definitions of types as files carry them | [`Definition`] |
+#![forbid(unsafe_code)]
+
+mod compression;
+pub mod csv;
+mod definition;
+mod error;
+mod folder;
+mod metadata;
+mod model;
+mod qos;
+mod reader;
+mod record;
+mod recorder;
+mod safe_file;
+#[cfg(feature = "sqlite3")]
+mod sqlite;
+mod writer;
+
+pub use compression::Compression;
+pub use definition::Definition;
+pub use error::{Error, Result};
+pub use folder::{BagOptions, BagWriter, Loss, StorageKind, replace_file};
+pub use metadata::{FileSummary, METADATA, Metadata, TopicSummary};
+pub use model::{Message, Topic};
+pub use qos::{QosProfile, Span};
+pub use reader::{Attachment, Bag, Filter};
+pub use recorder::{Recorder, RecorderOptions, Ring, Status};
+pub use writer::{McapWriter, WriteOptions};

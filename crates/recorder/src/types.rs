@@ -1,0 +1,133 @@
+//! The definitions that a recording carries: those known here, and those that only the publishers know.
+
+use std::{cell::RefCell, collections::HashMap, path::PathBuf, time::Duration};
+
+use rosless_bag::Definition;
+use rosless_graph::{Graph, Handle, Node, graph::Endpoint};
+use rosless_schema::{Registry, SchemaError, TypeDescription};
+use rosless_wire::type_description_interfaces::srv::{
+    GetTypeDescription, GetTypeDescriptionRequest, GetTypeDescriptionResponse,
+};
+
+/// How long a publisher may take to describe its type.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// A type as it is recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Its text.
+    pub definition: Definition,
+    /// Its hash.
+    pub hash: String,
+}
+
+impl Known {
+    fn of(registry: &Registry, name: &str) -> Result<Self, SchemaError> {
+        Ok(Self { definition: Definition::of(registry, name)?, hash: registry.type_hash(name)? })
+    }
+}
+
+/// Where definitions come from.
+#[derive(Debug)]
+pub struct Types {
+    /// The user's, then those of each distribution.
+    registries: Vec<Registry>,
+    /// What others described, by name and hash.
+    described: RefCell<HashMap<(String, String), Known>>,
+}
+
+impl Types {
+    /// The definitions built in, and those below folders.
+    ///
+    /// # Errors
+    /// When a folder cannot be read.
+    pub fn new(distro: &str, folders: &[PathBuf]) -> Result<Self, SchemaError> {
+        let mut first = Registry::embedded_for(distro);
+        for folder in folders {
+            first.load_dir(folder)?;
+        }
+        let registries =
+            std::iter::once(first).chain(Registry::embedded_versions()).chain([Registry::embedded()]);
+        Ok(Self { registries: registries.collect(), described: RefCell::default() })
+    }
+
+    /// The type in the version with that hash; without a hash, which nobody announces up to Humble, as it was then.
+    pub fn known(&self, name: &str, hash: Option<&str>) -> Option<Known> {
+        let Some(hash) = hash else {
+            let older = Registry::embedded_for("humble");
+            return self.registries.first().and_then(|registry| Known::of(registry, name).ok()).map(
+                |known| {
+                    let ours = Registry::embedded().type_hash(name).is_ok_and(|ours| ours == known.hash);
+                    if ours { Known::of(&older, name).unwrap_or(known) } else { known }
+                },
+            );
+        };
+        let described = self.described.borrow().get(&(name.to_owned(), hash.to_owned())).cloned();
+        described.or_else(|| {
+            let mut versions = self.registries.iter();
+            versions
+                .find(|registry| registry.type_hash(name).is_ok_and(|known| known == hash))
+                .and_then(|registry| Known::of(registry, name).ok())
+        })
+    }
+
+    /// The service that can describe an endpoint's type.
+    pub fn describer(graph: &Graph, endpoint: &Endpoint) -> Option<String> {
+        let service = format!("{}/get_type_description", graph.node_of(&endpoint.gid)?);
+        graph.services().contains_key(&service).then_some(service)
+    }
+
+    /// Asks a publisher's node for the definition; `done` gets it, or why there is none.
+    ///
+    /// # Errors
+    /// When the question cannot be asked.
+    pub fn ask<S: 'static>(
+        handle: &Handle<S>,
+        node: &Node,
+        service: &str,
+        (name, hash): (&str, &str),
+        done: impl FnOnce(&mut S, Result<Known, String>) + 'static,
+    ) -> rosless_graph::Result<()> {
+        let client = handle.client::<GetTypeDescription>(node, service)?;
+        let request = GetTypeDescriptionRequest {
+            type_name: name.to_owned(),
+            type_hash: hash.to_owned(),
+            include_type_sources: false,
+        };
+        let (name, hash) = (name.to_owned(), hash.to_owned());
+        let kept = std::rc::Rc::new(RefCell::new(Some(client)));
+        let keeper = kept.clone();
+        let slot = kept.borrow();
+        if let Some(client) = slot.as_ref() {
+            client.call(&request, PATIENCE, move |app, answer| {
+                let answer = answer.map_err(|error| error.to_string());
+                done(app, answer.and_then(|answer| read(answer, &name, &hash)));
+                if let Some(client) = keeper.borrow_mut().take() {
+                    client.close();
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Keeps what was described.
+    pub fn learn(&self, name: &str, known: &Known) {
+        self.described.borrow_mut().insert((name.to_owned(), known.hash.clone()), known.clone());
+    }
+}
+
+fn read(answer: GetTypeDescriptionResponse, name: &str, hash: &str) -> Result<Known, String> {
+    if !answer.successful {
+        return Err(answer.failure_reason);
+    }
+    let description: TypeDescription = serde_json::to_value(&answer.type_description)
+        .and_then(serde_json::from_value)
+        .map_err(|error| format!("unusable type description: {error}"))?;
+    if description.rihs01() != hash {
+        return Err(format!("the description it gives of {name} does not have hash {hash}"));
+    }
+    // A registry of its own: this version may differ from the one known here.
+    let mut registry = Registry::new();
+    registry.add_description(&description).map_err(|error| error.to_string())?;
+    Known::of(&registry, name).map_err(|error| error.to_string())
+}
