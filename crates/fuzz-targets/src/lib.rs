@@ -17,6 +17,7 @@ use rosless_protocol::{
     name::SystemId,
 };
 use rosless_schema::{Comments, DynamicMessage, Kind, Registry, TypeDescription, parse};
+use rosless_web::{Access, Connection, Event, Limits, Message as WebMessage, Response};
 use rosless_wire::{
     Message, cdr,
     registry::{Visitor, visit_all},
@@ -152,7 +153,10 @@ pub fn control(mut input: &[u8]) {
             4 => {
                 if let Ok(system) = SystemId::resolve("/", &text) {
                     let (from, to) = (State::Inactive, State::from(what / 8));
-                    controller.handle(controller::Input::Transition { system, from, to }, now);
+                    controller.handle(
+                        controller::Input::Transition { system, from, to, stamp: Some(now.wall) },
+                        now,
+                    );
                 }
             }
             5 => {
@@ -218,5 +222,51 @@ fn try_out(registry: &Registry, name: &str) {
             DynamicMessage::from_payload(&ty, &message.to_payload()).is_ok(),
             "{name} does not read what it writes"
         );
+    }
+}
+
+/// What clients send to the web server, in pieces: each with its length in one byte. The first byte says whether it is a
+/// WebSocket already, and of which kind.
+pub fn web(input: &[u8]) {
+    const UPGRADE: &[u8] =
+        b"GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+        Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n";
+    let Some((kind, mut rest)) = input.split_first() else { return };
+    let limits = Limits { message: 4096, ..Limits::default() };
+    let mut connection = Connection::new(limits, Duration::ZERO);
+    let mut pieces = if *kind == 0 { Vec::new() } else { vec![UPGRADE] };
+    while let Some((length, more)) = rest.split_first() {
+        let (piece, more) = more.split_at(usize::from(*length).min(more.len()));
+        pieces.push(piece);
+        rest = more;
+    }
+    let access = Access::default();
+    for piece in pieces {
+        let mut events = Vec::new();
+        connection.receive(piece, Duration::ZERO, &mut events);
+        while let Some(event) = events.pop() {
+            match event {
+                Event::Request(request) => match access.judge(&request) {
+                    Ok(_) if request.is_upgrade() => {
+                        connection.upgrade(
+                            rosless_foxglove::choose(request.words("sec-websocket-protocol")),
+                            Duration::ZERO,
+                            &mut events,
+                        );
+                    }
+                    Ok(_) => connection.respond(&Response::text(200, ""), Duration::ZERO, &mut events),
+                    Err(refusal) => {
+                        let response = Response::text(refusal.status(), refusal.text());
+                        connection.respond(&response, Duration::ZERO, &mut events);
+                    }
+                },
+                Event::Message(WebMessage::Text(text)) => drop(rosless_foxglove::Request::text(&text)),
+                Event::Message(WebMessage::Binary(bytes)) => drop(rosless_foxglove::Request::binary(&bytes)),
+                Event::Closed(_) => {}
+            }
+        }
+        let length = connection.output().len();
+        assert!(length < 1 << 20, "a client causes answers without end");
+        connection.wrote(length, Duration::ZERO);
     }
 }

@@ -44,3 +44,8 @@ fn types() {
 fn control() {
     each("control", rosless_fuzz_targets::control);
 }
+
+#[test]
+fn web() {
+    each("web", rosless_fuzz_targets::web);
+}
