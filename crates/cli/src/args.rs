@@ -3,6 +3,9 @@
 use std::time::Duration;
 
 use clap::Args;
+use rosless_graph::config::Settings;
+
+use crate::{Failure, Result};
 
 /// What every command of every program understands.
 #[derive(Args, Debug)]
@@ -26,6 +29,28 @@ pub(crate) struct Loop {
     pub(crate) spin: Option<u64>,
 }
 
+/// For programs whose commands look for a node that may be one of many.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Namespace {
+    /// The namespace, such as /r1: what `--ros-args -r __ns:=/r1` says, in a word
+    #[arg(long, global = true, value_name = "NAMESPACE")]
+    pub namespace: Option<String>,
+}
+
+impl Namespace {
+    /// Puts all nodes of the program there.
+    ///
+    /// # Errors
+    /// When it is no namespace.
+    pub fn apply(&self, settings: &mut Settings) -> Result<()> {
+        if let Some(namespace) = &self.namespace {
+            let rule = format!("__ns:=/{}", namespace.trim_start_matches('/'));
+            settings.arguments.remaps.insert(0, rule.parse().map_err(Failure::usage)?);
+        }
+        Ok(())
+    }
+}
+
 /// As long as anybody waits for anything: a year.
 const LONGEST: f64 = 31_536_000.0;
 
@@ -33,7 +58,7 @@ const LONGEST: f64 = 31_536_000.0;
 ///
 /// # Errors
 /// What is expected, for people.
-pub fn seconds(text: &str) -> Result<Duration, String> {
+pub fn seconds(text: &str) -> std::result::Result<Duration, String> {
     let parsed = text.parse().ok().filter(|seconds| (0.0..=LONGEST).contains(seconds));
     parsed
         .map(Duration::from_secs_f64)
@@ -44,7 +69,7 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
 ///
 /// # Errors
 /// What is expected, for people.
-pub fn hertz(text: &str) -> Result<Duration, String> {
+pub fn hertz(text: &str) -> std::result::Result<Duration, String> {
     text.parse::<f64>()
         .ok()
         .filter(|rate| *rate > 0.0)
@@ -56,7 +81,7 @@ pub fn hertz(text: &str) -> Result<Duration, String> {
 ///
 /// # Errors
 /// What is expected, for people.
-pub fn within(text: &str, min: f64, max: f64) -> Result<f64, String> {
+pub fn within(text: &str, min: f64, max: f64) -> std::result::Result<f64, String> {
     let number = text.parse().ok().filter(|number| (min..=max).contains(number));
     number.ok_or_else(|| format!("must be a number from {min} to {max}"))
 }

@@ -116,6 +116,12 @@ pub fn error(text: &str) {
     eprint_line(&escape(text));
 }
 
+/// A question on standard error, where an answer can be typed behind it.
+pub fn prompt(text: &str) {
+    // Who cannot see the question does not answer it.
+    let _ = written(io::stderr().lock(), &escape(text));
+}
+
 /// A document for programs, readable for people.
 pub fn json(value: &impl serde::Serialize) {
     raw(&json_text(serde_json::to_string_pretty(value)));

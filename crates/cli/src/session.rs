@@ -2,6 +2,8 @@
 
 use std::{
     cell::{Cell, RefCell},
+    collections::BTreeSet,
+    io::{self, IsTerminal as _},
     rc::Rc,
     time::Duration,
 };
@@ -126,6 +128,30 @@ impl<S: 'static> Session<S> {
         }
     }
 
+    /// Asks the person at the terminal; nothing but a line that begins with `y` means yes. `None` where nobody sits there.
+    ///
+    /// # Errors
+    /// When a signal came first.
+    pub fn confirm(&self, question: &str) -> Result<Option<bool>> {
+        let stdin = io::stdin();
+        if !stdin.is_terminal() {
+            return Ok(None);
+        }
+        output::prompt(&format!("{question} [y/N] "));
+        let line = Rc::new(RefCell::new(None));
+        let slot = line.clone();
+        self.event_loop.watch(stdin, move |_, stdin| {
+            let mut text = String::new();
+            // What cannot be read is no yes.
+            let _ = stdin.read_line(&mut text);
+            slot.replace(Some(text));
+            false
+        })?;
+        self.run_until(FOREVER, || line.borrow().is_some())?;
+        let line = line.take().unwrap_or_default();
+        Ok(Some(line.trim_start().to_lowercase().starts_with('y')))
+    }
+
     /// Gives discovery a moment, so that what is published next reaches everyone who listens now.
     ///
     /// # Errors
@@ -191,6 +217,19 @@ impl<S: 'static> Session<S> {
         }
         let known: Vec<_> = graph.nodes().iter().map(ToString::to_string).collect();
         Err(Failure::unknown("node", &name, known.iter().map(String::as_str)))
+    }
+
+    /// What to say when no node of that name is in this namespace: where else one is.
+    pub fn elsewhere(&self, node: &str) -> String {
+        let (graph, own) = (self.graph(), self.node.namespace());
+        let namespaces: BTreeSet<_> =
+            graph.nodes().into_iter().filter(|n| n.name == node && n.namespace != own).collect();
+        let known: Vec<_> = namespaces.iter().map(|node| format!("--namespace {}", node.namespace)).collect();
+        if known.is_empty() {
+            String::new()
+        } else {
+            format!("; there is one elsewhere: {}", known.join(" or "))
+        }
     }
 
     /// Calls a service and waits for the answer.

@@ -16,7 +16,7 @@ use std::{
 use rosless_graph::{Context, ContextOptions, EventLoop, Node, Qos};
 use rosless_tests::{
     Daemon, DomainLease, TwoHosts, Usage,
-    bench::{Figure, effort},
+    bench::{self, Figure, effort},
 };
 use rosless_wire::{
     example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse},
@@ -37,9 +37,14 @@ fn main() {
     if asked("--one-core") {
         return round_trips(", one core");
     }
+    if let Some(rounds) = std::env::args().skip_while(|argument| argument != "--only-ours").nth(1) {
+        our_round_trips(rounds.parse().expect("a number of rounds"));
+        return;
+    }
     if !asked("--idle") {
         round_trips("");
         on_one_core();
+        count_instructions();
     }
     measure_idle_nodes(Duration::from_secs(effort(30, 10)));
 }
@@ -53,6 +58,30 @@ fn on_one_core() {
     }
 }
 
+/// What a round trip costs on both sides together, counted by valgrind: the same on a busy machine.
+fn count_instructions() {
+    let counted = |rounds: usize| -> Option<f64> {
+        let own = std::env::current_exe().ok()?;
+        let mut valgrind = Command::new("valgrind");
+        valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(own);
+        let output = valgrind.args(["--only-ours", &rounds.to_string()]).output().ok()?;
+        // `==123== Collected : 456`
+        let text = String::from_utf8(output.stderr).ok()?;
+        text.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok())
+    };
+    let name = "instructions of a topic round trip, both sides";
+    // Joining, meeting and leaving cost the same with few rounds as with many.
+    const FEW: usize = 1000;
+    match counted(FEW).zip(counted(FEW + ROUNDS)) {
+        Some((few, many)) => {
+            let each = (many - few) / ROUNDS as f64;
+            println!("{name}: {each:.0}");
+            Figure::new("graph", name, each, "").tell();
+        }
+        None => Figure::not_measured("graph", name, "valgrind does not work here").tell(),
+    }
+}
+
 fn round_trips(place: &str) {
     // In turns, so that a busy machine is busy for all.
     let (mut raw, mut bare, mut ours, mut calls) = (vec![], vec![], vec![], vec![]);
@@ -60,7 +89,7 @@ fn round_trips(place: &str) {
     for _ in 0..turns {
         raw.extend(raw_round_trips());
         bare.extend(bare_round_trips());
-        ours.extend(our_round_trips());
+        ours.extend(our_round_trips(ROUNDS));
         calls.extend(our_calls());
     }
     let slow =
@@ -102,19 +131,8 @@ fn round_trips(place: &str) {
 
 /// The median round trip of Cyclone's own ping-pong, 100 bytes over loopback.
 fn ddsperf() -> Option<Duration> {
-    const CONFIGURATION: &str = r#"<CycloneDDS><Domain>
-        <General><Interfaces><NetworkInterface address="127.0.0.1"/></Interfaces><AllowMulticast>false</AllowMulticast></General>
-        <Discovery><ParticipantIndex>auto</ParticipantIndex><Peers><Peer address="127.0.0.1"/></Peers></Discovery>
-        </Domain></CycloneDDS>"#;
     let domain = DomainLease::acquire();
-    let command = |mode: &[&str]| {
-        let mut command = Command::new("ddsperf");
-        command
-            .args(["-i", &domain.id().to_string(), "-D", "4"])
-            .args(mode)
-            .env("CYCLONEDDS_URI", CONFIGURATION);
-        command
-    };
+    let command = |mode: &[&str]| bench::ddsperf(&domain, Duration::from_secs(4), mode);
     let mut pong = command(&["pong"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
     let output = command(&["ping", "size", "100"]).output();
     pong.wait().ok()?;
@@ -193,7 +211,7 @@ fn with_echo<T>(echo: impl FnOnce(u16) + Send, ask: impl FnOnce(u16) -> T) -> T 
     })
 }
 
-fn our_round_trips() -> Vec<Duration> {
+fn our_round_trips(rounds: usize) -> Vec<Duration> {
     let echo = |domain| {
         let (event_loop, node) = join::<bool>(domain, "echo");
         let back = node.publisher::<msg::String>("pong", Qos::default()).unwrap();
@@ -215,7 +233,7 @@ fn our_round_trips() -> Vec<Duration> {
         let subscription = event_loop
             .subscribe::<msg::String>(&node, "pong", Qos::default(), move |stamps: &mut Vec<_>, _| {
                 stamps.push(Instant::now());
-                let last = stamps.len() > WARM_UP + ROUNDS;
+                let last = stamps.len() > WARM_UP + rounds;
                 again.publish(if last { const { &msg::String { data: String::new() } } } else { &message });
             })
             .unwrap();
@@ -228,7 +246,7 @@ fn our_round_trips() -> Vec<Duration> {
             publisher.publish(&msg::String { data: text() });
             event_loop.run_until(&mut stamps, Duration::from_secs(1), |stamps| !stamps.is_empty()).unwrap();
         }
-        let all = WARM_UP + ROUNDS + 2;
+        let all = WARM_UP + rounds + 2;
         event_loop.run_until(&mut stamps, PATIENCE, |stamps| stamps.len() >= all).unwrap();
         assert_eq!(stamps.len(), all, "round trips");
         settled(&stamps)

@@ -388,10 +388,28 @@ impl<S: 'static> Handle<S> {
         fd: F,
         callback: impl FnMut(&mut S, &mut F) -> bool + 'static,
     ) -> Result<()> {
+        self.watch_for(fd, Interest::READABLE, callback)
+    }
+
+    /// Like [`watch`](Self::watch), also when the descriptor can be written to again.
+    pub fn watch_both_ways<F: AsFd + 'static>(
+        &self,
+        fd: F,
+        callback: impl FnMut(&mut S, &mut F) -> bool + 'static,
+    ) -> Result<()> {
+        self.watch_for(fd, Interest::READABLE | Interest::WRITABLE, callback)
+    }
+
+    fn watch_for<F: AsFd + 'static>(
+        &self,
+        fd: F,
+        interest: Interest,
+        callback: impl FnMut(&mut S, &mut F) -> bool + 'static,
+    ) -> Result<()> {
         let core = self.core()?;
         let token = core.new_id();
         core.registry
-            .register(&mut SourceFd(&fd.as_fd().as_raw_fd()), Token(token), Interest::READABLE)
+            .register(&mut SourceFd(&fd.as_fd().as_raw_fd()), Token(token), interest)
             .map_err(Error::io("cannot watch the descriptor"))?;
         let source =
             FdSource { handle: self.clone(), token, fd: RefCell::new(fd), callback: RefCell::new(callback) };
@@ -488,7 +506,9 @@ impl<S: 'static> Core<S> {
         done: &mut dyn FnMut(&mut S) -> bool,
     ) -> Result<bool> {
         let mut events = Events::with_capacity(256);
-        let mut readers = Vec::new();
+        let (mut readers, mut ready) = (Vec::new(), Vec::new());
+        // At least once: whoever has no time to wait still wants what has come.
+        let mut turned = false;
         loop {
             self.settle(app);
             if let Some(error) = self.failure.take() {
@@ -503,17 +523,22 @@ impl<S: 'static> Core<S> {
                 return Err(Error::Interrupted);
             }
             let now = monotonic();
-            if limit.is_some_and(|limit| limit <= now) {
+            if turned && limit.is_some_and(|limit| limit <= now) {
                 return Ok(false);
             }
+            turned = true;
             let timeout = self.next_deadline(app, limit).map(|deadline| deadline.saturating_sub(now));
             self.wait(&mut events, timeout, &mut readers)?;
             let left_over = std::mem::take(&mut *self.unfinished.borrow_mut());
             let fed = readers.drain(..).filter_map(|reader| self.readers.borrow().get(&reader).copied());
-            let ready: BTreeSet<usize> =
-                events.iter().map(|event| event.token().0).chain(fed).chain(left_over).collect();
-            for token in ready {
+            ready.extend(events.iter().map(|event| event.token().0).chain(fed).chain(left_over));
+            ready.sort_unstable();
+            ready.dedup();
+            for token in ready.drain(..) {
                 self.dispatch(token, app);
+            }
+            for problem in self.context.0.incompatible.take() {
+                self.report(app, &problem);
             }
             self.context.0.follow_network();
             let overdue = self.context.0.owed.borrow_mut().overdue();
@@ -531,7 +556,6 @@ impl<S: 'static> Core<S> {
         readers: &mut Vec<EntityId>,
     ) -> Result<()> {
         let due = self.driver.before_wait(readers);
-        let due = due.map(|due| due.saturating_duration_since(Instant::now()));
         let timeout = if readers.is_empty() {
             [timeout, due].into_iter().flatten().min()
         } else {
@@ -547,7 +571,11 @@ impl<S: 'static> Core<S> {
 
     fn poll(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
         let mut poll = self.poll.borrow_mut();
-        let (start, spin) = (Instant::now(), self.context.0.settings.environment.spin);
+        let spin = self.context.0.settings.environment.spin;
+        if spin.is_zero() {
+            return poll.poll(events, timeout);
+        }
+        let start = Instant::now();
         while start.elapsed() < timeout.map_or(spin, |timeout| timeout.min(spin)) {
             poll.poll(events, Some(Duration::ZERO))?;
             if !events.is_empty() {
@@ -602,11 +630,7 @@ impl<S: 'static> Core<S> {
     fn dispatch(&self, token: usize, app: &mut S) {
         let inner = &self.context.0;
         match Token(token) {
-            DISCOVERY => {
-                for problem in inner.take_discovery_events() {
-                    self.report(app, &problem);
-                }
-            }
+            DISCOVERY => inner.take_discovery_events(),
             DISCOVERY_INFO => {
                 if let Some(reader) = inner.info_reader.borrow().as_ref() {
                     inner.take_discovery_info(reader);
@@ -655,6 +679,9 @@ impl<S: 'static> Core<S> {
     }
 
     fn fire_timers(&self, app: &mut S) {
+        if self.timers.borrow().is_empty() {
+            return;
+        }
         let now = monotonic();
         // Timers set by these callbacks wait for the next turn, even when they are due at once.
         let due: Vec<_> = self.timers.borrow().range(..=(now, usize::MAX)).map(|(key, _)| *key).collect();

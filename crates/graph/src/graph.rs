@@ -2,7 +2,7 @@
 //!
 //! Pure bookkeeping. The event loop feeds it; everything else only looks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rosless_wire::names::{self, RosTopic};
 
@@ -111,6 +111,8 @@ impl UserData {
     }
 }
 
+/// Goodbyes that are remembered: a sample is overtaken by few.
+const MAX_LEFT: usize = 64;
 /// What one participant may say of its nodes, and all of them together, in bytes of memory: anybody can say anything.
 const MAX_ENTITIES: usize = 1 << 20;
 const MAX_ENTITIES_OF_ALL: usize = 16 << 20;
@@ -135,6 +137,8 @@ impl std::fmt::Display for NodeName {
 pub struct Graph {
     /// Everyone discovery has found, whether or not more is known of them.
     participants: BTreeSet<GidPrefix>,
+    /// Those who said goodbye lately.
+    left: VecDeque<GidPrefix>,
     /// Those all of whose endpoints have been found.
     complete: BTreeSet<GidPrefix>,
     /// What the participants said of themselves.
@@ -165,6 +169,17 @@ impl Graph {
     /// Whether a node of this full name is there.
     pub fn has_node(&self, full_name: &str) -> bool {
         self.nodes.values().flatten().any(|node| node.full_name().to_string() == full_name)
+    }
+
+    /// The full name of every node that has something on the wire, with the process it lives in.
+    pub fn processes(&self) -> impl Iterator<Item = (String, GidPrefix)> {
+        let nodes = self.nodes.iter().flat_map(|(process, nodes)| nodes.iter().map(|node| (node, *process)));
+        let present = |node: &NodeEntities| {
+            node.readers.iter().chain(&node.writers).any(|gid| self.endpoints.contains_key(gid))
+        };
+        nodes
+            .filter(move |(node, _)| present(node))
+            .map(|(node, process)| (node.full_name().to_string(), process))
     }
 
     /// The node that owns an endpoint, once its participant has said so.
@@ -312,8 +327,17 @@ impl Graph {
 
     /// A participant was discovered.
     pub fn add_participant(&mut self, prefix: GidPrefix) {
+        self.left.retain(|left| *left != prefix);
         if self.participants.insert(prefix) {
             self.generation += 1;
+        }
+    }
+
+    /// The participant has said goodbye: what it said of its nodes before and comes to us only now is not believed.
+    pub fn said_goodbye(&mut self, prefix: GidPrefix) {
+        self.left.push_back(prefix);
+        if self.left.len() > MAX_LEFT {
+            self.left.pop_front();
         }
     }
 
@@ -327,7 +351,8 @@ impl Graph {
     /// A participant said which nodes it has. `from` is the writer that said it: nobody speaks for another.
     pub fn set_entities(&mut self, from: &Gid, entities: ParticipantEntities) {
         let prefix = entities.participant.prefix();
-        if from.prefix() != prefix || self.nodes.get(&prefix) == Some(&entities.nodes) {
+        let known = self.nodes.get(&prefix) == Some(&entities.nodes) || self.left.contains(&prefix);
+        if from.prefix() != prefix || known {
             return;
         }
         let size = |nodes: &[NodeEntities]| nodes.iter().map(NodeEntities::size).sum::<usize>();
@@ -438,6 +463,21 @@ mod tests {
 
     use super::*;
     use crate::gid::example as gid;
+
+    #[test]
+    fn what_comes_after_a_goodbye_was_said_before_it() {
+        let mut graph = Graph::default();
+        let writer = gid(1, 3);
+        let said = || ParticipantEntities { participant: writer, nodes: vec![node("late", &[], &[])] };
+        graph.add_participant(writer.prefix());
+        graph.remove_participant(writer.prefix());
+        graph.said_goodbye(writer.prefix());
+        graph.set_entities(&writer, said());
+        assert!(!graph.has_node("/ns/late"));
+        graph.add_participant(writer.prefix());
+        graph.set_entities(&writer, said());
+        assert!(graph.has_node("/ns/late"));
+    }
 
     fn endpoint(gid: Gid, kind: EndpointKind, topic: &str, dds_type: &str) -> Endpoint {
         Endpoint {

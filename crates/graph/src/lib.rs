@@ -46,7 +46,7 @@
 //! | who is there | [`Context::graph`], [`Handle::on_graph_change`], [`Publisher::matched`], [`Client::is_ready`] |
 //! | a command that does one thing | [`EventLoop::run_until`] with a condition and a timeout |
 //! | register from inside a callback | clone the loop's [`Handle`] into it |
-//! | read stdin or a socket | [`Handle::watch`] |
+//! | read stdin or a socket, serve a socket | [`Handle::watch`], [`Handle::watch_both_ways`] |
 //!
 //! Engines (sans-IO state machines, [`rosless_engine`]) are plain fields of the application's state:
 //!
@@ -98,6 +98,7 @@ mod owed;
 pub mod parameters;
 mod publisher;
 pub mod qos;
+mod qos_overrides;
 mod raw;
 mod service;
 mod subscription;
@@ -115,5 +116,5 @@ pub use node::Node;
 pub use publisher::{Publisher, RawPublisher};
 pub use qos::Qos;
 pub use raw::SampleInfo;
-pub use service::{CallError, Client, RawClient, Responder, Server, TypeAndHash};
+pub use service::{CallError, Client, RawClient, Reply, Responder, Server, TypeAndHash};
 pub use subscription::{Sample, Subscription};

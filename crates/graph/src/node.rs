@@ -6,6 +6,7 @@ use std::{
     time::SystemTime,
 };
 
+use rosless_engine::Wall;
 use rosless_wire::{Message, builtin_interfaces::msg::Time};
 
 use crate::{
@@ -14,6 +15,7 @@ use crate::{
     logging,
     names::{EndpointKind, NodeIdentity},
     parameters::{NodeParameters, ParameterStore},
+    qos_overrides::Side,
     raw::TopicSpec,
 };
 
@@ -33,6 +35,8 @@ pub(crate) struct NodeInner {
     identity: NodeIdentity,
     logger: String,
     parameters: Rc<NodeParameters>,
+    /// By how many nanoseconds its clock is ahead of the machine's.
+    ahead: Rc<Cell<i64>>,
     pub(crate) services: NodeServices,
 }
 
@@ -87,6 +91,7 @@ impl Node {
             identity,
             logger,
             parameters: Rc::new(NodeParameters::new(ParameterStore::new(overrides))),
+            ahead: context.0.ahead_of(id),
             services: NodeServices::default(),
         });
         let owner = Rc::new(Owner(Rc::downgrade(&inner)));
@@ -124,8 +129,23 @@ impl Node {
         if self.0.parameters.use_sim_time() {
             return self.0.services.sim_time.borrow().clone();
         }
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Time { sec: i32::try_from(now.as_secs()).unwrap_or(i32::MAX), nanosec: now.subsec_nanos() }
+        let (sec, nanosec) = self.wall().to_stamp();
+        Time { sec, nanosec }
+    }
+
+    /// The machine's clock as this node sees it, also where `use_sim_time` is set.
+    pub fn wall(&self) -> Wall {
+        Wall(Wall::from(SystemTime::now()).0.saturating_add(self.0.ahead.get()))
+    }
+
+    /// From now on the node lives on a machine whose clock is so many nanoseconds ahead: in what [`now`](Self::now) says,
+    /// and in the time stamps that DDS and `/rosout` put on what it says. To rehearse wrong clocks.
+    pub fn set_clock_offset(&self, nanos: i64) {
+        self.0.ahead.set(nanos);
+    }
+
+    pub(crate) fn ahead(&self) -> &Rc<Cell<i64>> {
+        &self.0.ahead
     }
 
     /// What it lives in.
@@ -171,7 +191,7 @@ impl Node {
         type_hash: &str,
         qos: Qos,
     ) -> Result<RawPublisher> {
-        RawPublisher::new(self, self.topic_spec(topic, type_name, type_hash, qos)?)
+        RawPublisher::new(self, self.topic_spec(Side::Publisher, topic, (type_name, type_hash), qos)?)
     }
 
     /// The full name of a topic of this node after remapping.
@@ -188,14 +208,17 @@ impl Node {
         self.0.identity.resolve(kind, name).map_err(Error::name)
     }
 
+    /// What an end of a topic is about; its quality of service is what was given from outside, or else `qos`.
     pub(crate) fn topic_spec(
         &self,
+        side: Side,
         topic: &str,
-        type_name: &str,
-        type_hash: &str,
+        (type_name, type_hash): (&str, &str),
         qos: Qos,
     ) -> Result<TopicSpec> {
-        TopicSpec::topic(&self.resolve_topic(topic)?, type_name, type_hash, qos)
+        let topic = self.resolve_topic(topic)?;
+        let qos = self.override_qos(&topic, side, qos)?;
+        TopicSpec::topic(&topic, type_name, type_hash, qos)
     }
 
     pub(crate) fn endpoint_added(&self, endpoint: Endpoint) {

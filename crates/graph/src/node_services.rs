@@ -18,7 +18,7 @@ use rosless_wire::{
 
 use crate::{
     Context, Error, Handle, Node, Qos, Result, Subscription, introspection, node::NodeInner,
-    parameters::START_TYPE_DESCRIPTION_SERVICE,
+    parameters::START_TYPE_DESCRIPTION_SERVICE, qos_overrides,
 };
 
 /// A node and its subscription to `/clock`, while it has one.
@@ -118,9 +118,14 @@ fn check_parameters(context: &Context, nodes: &[Weak<NodeInner>]) -> Option<Erro
     }
     let mut complaints = unused.iter().map(|(name, places)| {
         let names: Vec<_> = places.iter().map(|(node, _)| node.full_name()).collect();
+        let has = if name.starts_with(qos_overrides::PREFIX) {
+            "has no such publisher, subscription or policy"
+        } else {
+            "does not declare it"
+        };
         let meant = places.iter().find_map(|(_, nearest)| nearest.as_ref());
         let meant = meant.map_or_else(String::new, |nearest| format!("; did you mean '{nearest}'?"));
-        format!("parameter '{name}' was given, but {} does not declare it{meant}", names.join(" or "))
+        format!("parameter '{name}' was given, but {} {has}{meant}", names.join(" or "))
     });
     if context.settings().arguments.strict_parameters {
         return complaints.next().map(|first| Error::Usage(format!("{first} (--strict-params)")));

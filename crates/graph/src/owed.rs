@@ -101,6 +101,9 @@ impl Owed {
     /// What was kept from everybody for too long.
     pub(crate) fn overdue(&mut self) -> Vec<Answer> {
         let now = monotonic();
+        if self.deadline().is_none_or(|deadline| deadline > now) {
+            return Vec::new();
+        }
         let (late, waiting): (Vec<_>, Vec<_>) = std::mem::take(&mut self.0)
             .into_iter()
             .partition(|answer| answer.told == Told::Nobody && answer.until <= now);

@@ -9,6 +9,7 @@ use crate::{
     counters::Throttle,
     owed::{Answer, Told},
     qos::Durability,
+    qos_overrides::Side,
     raw::{Addressing, RawWriter, TopicSpec},
 };
 
@@ -32,7 +33,8 @@ impl<M> std::fmt::Debug for Publisher<M> {
 
 impl<M: Message> Publisher<M> {
     pub(crate) fn new(node: &Node, topic: &str, qos: Qos) -> Result<Self> {
-        let raw = RawPublisher::new(node, node.topic_spec(topic, M::TYPE_NAME, M::TYPE_HASH, qos)?)?;
+        let spec = node.topic_spec(Side::Publisher, topic, (M::TYPE_NAME, M::TYPE_HASH), qos)?;
+        let raw = RawPublisher::new(node, spec)?;
         Ok(Self { raw, message: PhantomData })
     }
 
@@ -119,16 +121,16 @@ impl RawPublisher {
     /// twice. A latched topic serves latecomers by itself.
     pub fn publish_for(&self, asker: GidPrefix, mut payload: Vec<u8>) -> bool {
         let Inner { writer, node, .. } = &*self.0;
-        let (listens, is_known) = {
-            let graph = node.context().graph();
-            (
-                graph.matched(&writer.gid).any(|reader| reader.prefix() == asker),
-                graph.may_feed(&writer.gid, asker),
-            )
-        };
-        if listens || writer.spec.qos.durability != Durability::Volatile {
+        let listens = || node.context().graph().matched(&writer.gid).any(|reader| reader.prefix() == asker);
+        if writer.spec.qos.durability != Durability::Volatile || listens() {
             return self.publish(payload);
         }
+        // The writer may have met the asker's subscription by now, and would feed it without our knowing.
+        node.context().0.take_discovery_events();
+        if listens() {
+            return self.publish(payload);
+        }
+        let is_known = node.context().graph().may_feed(&writer.gid, asker);
         payload.resize(payload.len().max(4).next_multiple_of(4), 0);
         let told = if is_known { Told::Nobody } else { Told::Others };
         let owed = Rc::downgrade(&self.0);

@@ -266,6 +266,30 @@ impl fmt::Display for Qos {
     }
 }
 
+/// The most a subscription can ask for and still hear every publisher; and a remark where that is less than some offer.
+pub fn to_hear_all(publishers: &[&crate::graph::Endpoint]) -> (Qos, Vec<String>) {
+    let (mut qos, mut remarks) = (Qos::default(), Vec::new());
+    let count = |pick: fn(&Qos) -> bool| publishers.iter().filter(|p| pick(&p.qos)).count();
+    let mut fall_back = |offered: usize, policy: &str, rich: &str, poor: &str| {
+        if offered > 0 && offered < publishers.len() {
+            remarks.push(format!(
+                "Some, but not all, publishers are offering {policy}.{rich}. Falling back to {policy}.{poor} \
+                 as it will connect to all publishers"
+            ));
+        }
+        offered > 0 && offered == publishers.len()
+    };
+    let reliable = count(|qos| qos.reliability == Reliability::Reliable);
+    if !fall_back(reliable, "ReliabilityPolicy", "RELIABLE", "BEST_EFFORT") && !publishers.is_empty() {
+        qos = qos.best_effort();
+    }
+    let latched = count(|qos| qos.durability == Durability::TransientLocal);
+    if fall_back(latched, "DurabilityPolicy", "TRANSIENT_LOCAL", "VOLATILE") {
+        qos = qos.transient_local();
+    }
+    (qos, remarks)
+}
+
 const KEEP_ALL_LIMIT: u32 = 10_000;
 
 fn dds_duration(duration: Option<Duration>) -> rustdds::Duration {

@@ -165,6 +165,16 @@ pub(crate) fn system_time(stamp: Timestamp) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::new(ticks >> 32, nanos as u32)
 }
 
+/// What a clock shows that is so many nanoseconds ahead; within what the wire can say.
+fn shifted(stamp: Timestamp, ahead: i64) -> Timestamp {
+    if ahead == 0 {
+        return stamp;
+    }
+    let ticks = i128::from(stamp.to_ticks()) + (i128::from(ahead) << 32) / 1_000_000_000;
+    // The last values mean that there is no time stamp.
+    Timestamp::from_ticks(ticks.clamp(1, i128::from(u64::MAX - (1 << 32))) as u64)
+}
+
 /// A reader of undecoded samples.
 pub(crate) struct RawReader {
     pub(crate) dds: SimpleDataReader<(), RawAdapter>,
@@ -253,6 +263,8 @@ pub(crate) struct RawWriter {
     pub(crate) spec: TopicSpec,
     dropped: Cell<u64>,
     driver: Rc<Driver>,
+    /// By how many nanoseconds the clock of its node is ahead of the machine's.
+    pub(crate) ahead: Rc<Cell<i64>>,
 }
 
 impl std::fmt::Debug for RawWriter {
@@ -264,6 +276,7 @@ impl std::fmt::Debug for RawWriter {
 impl RawWriter {
     pub(crate) fn new(node: &Node, spec: TopicSpec) -> Result<Self> {
         let mut writer = Self::unlisted(&node.context().0.dds, spec)?;
+        writer.ahead = node.ahead().clone();
         writer.listing = Some(Listing::new(node, writer.spec.endpoint(writer.gid, EndpointKind::Writer)));
         Ok(writer)
     }
@@ -281,7 +294,8 @@ impl RawWriter {
             .create_datawriter_no_key::<Bytes, RawAdapter>(&topic, Some(policies))
             .map_err(Error::dds(what))?;
         let driver = participant.driver.clone();
-        Ok(Self { gid: dds.guid().into(), dds, listing: None, spec, dropped: Cell::new(0), driver })
+        let (gid, ahead) = (dds.guid().into(), Rc::default());
+        Ok(Self { gid, dds, listing: None, spec, dropped: Cell::new(0), driver, ahead })
     }
 
     /// Samples that found no room.
@@ -292,7 +306,8 @@ impl RawWriter {
     /// Writes a payload with its little-endian encapsulation header; the sequence number, or `None` when refused.
     pub(crate) fn write(&self, payload: Vec<u8>, to: Addressing) -> Option<i64> {
         let body = Bytes::from(payload).split_off(4);
-        let mut options = WriteOptionsBuilder::new().source_timestamp(Timestamp::now());
+        let mut options =
+            WriteOptionsBuilder::new().source_timestamp(shifted(Timestamp::now(), self.ahead.get()));
         if let Some((gid, sequence)) = to.related {
             options = options.related_sample_identity(SampleIdentity {
                 writer_guid: gid.guid(),
@@ -302,11 +317,8 @@ impl RawWriter {
         if let Some(reader) = to.only {
             options = options.to_single_reader(reader.guid());
         }
-        match self.dds.try_write_with_options(body, options.build()) {
-            Ok(identity) => {
-                self.driver.send(identity.writer_guid.entity_id);
-                Some(identity.sequence_number.into())
-            }
+        match self.dds.try_write_driven(body, options.build(), &self.driver) {
+            Ok(identity) => Some(identity.sequence_number.into()),
             Err(_) => {
                 self.dropped.set(self.dropped.get() + 1);
                 None

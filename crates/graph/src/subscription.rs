@@ -2,7 +2,7 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::{BTreeSet, HashMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     rc::Rc,
     time::{Duration, Instant},
 };
@@ -14,6 +14,7 @@ use crate::{
     counters::Throttle,
     event_loop::{Handle, Source},
     qos::{Durability, History},
+    qos_overrides::Side,
     raw::{RawReader, RawSample, TopicSpec},
 };
 
@@ -128,9 +129,12 @@ impl Inbox {
     pub(crate) fn take(&self, mut deliver: impl FnMut(RawSample)) -> bool {
         let mut looked: Option<Instant> = None;
         for _ in 0..BATCH {
-            let is_late = looked.is_none_or(|looked| looked.elapsed() > SLOW) && self.depth.is_some();
-            if is_late || self.waiting.borrow().is_empty() {
+            let is_late = || self.depth.is_some() && looked.is_none_or(|looked| looked.elapsed() > SLOW);
+            if self.waiting.borrow().is_empty() || is_late() {
                 self.look();
+                if self.waiting.borrow().is_empty() {
+                    return false;
+                }
                 looked = Some(Instant::now());
             }
             let next = self.waiting.borrow_mut().pop_front();
@@ -199,7 +203,7 @@ const MAX_KNOWN_WRITERS: usize = 1000;
 
 /// What is known of those whose samples came: the last sequence number, and whether the type they announced was checked.
 #[derive(Debug, Default)]
-struct Writers(HashMap<Gid, (i64, bool)>);
+struct Writers(BTreeMap<Gid, (i64, bool)>);
 
 impl Writers {
     /// How many samples are missing before this one, or the wrong type that its writer announced. A sample may come before
@@ -210,19 +214,21 @@ impl Writers {
         expected: &str,
         announced: impl FnOnce() -> Option<String>,
     ) -> Result<u64, String> {
-        let (last, checked) = self.0.get(&info.publisher).copied().unzip();
-        let mut checked = checked.unwrap_or(false);
-        if !checked && let Some(announced) = announced() {
-            if announced != expected {
-                return Err(announced);
+        let is_right = || match announced() {
+            Some(announced) if announced != expected => Err(announced),
+            announced => Ok(announced.is_some()),
+        };
+        let Some((last, checked)) = self.0.get_mut(&info.publisher) else {
+            let checked = is_right()?;
+            if self.0.len() >= MAX_KNOWN_WRITERS {
+                self.0.clear();
             }
-            checked = true;
-        }
-        if last.is_none() && self.0.len() >= MAX_KNOWN_WRITERS {
-            self.0.clear();
-        }
-        self.0.insert(info.publisher, (info.sequence_number, checked));
-        let gap = last.map_or(0, |last| info.sequence_number.saturating_sub(last).saturating_sub(1));
+            self.0.insert(info.publisher, (info.sequence_number, checked));
+            return Ok(0);
+        };
+        *checked = *checked || is_right()?;
+        let gap = info.sequence_number.saturating_sub(*last).saturating_sub(1);
+        *last = info.sequence_number;
         Ok(u64::try_from(gap).unwrap_or(0))
     }
 }
@@ -295,7 +301,7 @@ impl<S: 'static> Handle<S> {
         qos: Qos,
         mut callback: impl FnMut(&mut S, Sample<M>) + 'static,
     ) -> Result<Subscription<S>> {
-        let spec = node.topic_spec(topic, M::TYPE_NAME, M::TYPE_HASH, qos)?;
+        let spec = node.topic_spec(Side::Subscription, topic, (M::TYPE_NAME, M::TYPE_HASH), qos)?;
         self.add_subscription(node, spec, move |app, sample, inbox| {
             match cdr::from_body(&sample.body, sample.order) {
                 Ok(message) => {
@@ -318,7 +324,7 @@ impl<S: 'static> Handle<S> {
         qos: Qos,
         mut callback: impl FnMut(&mut S, Sample<Vec<u8>>) + 'static,
     ) -> Result<Subscription<S>> {
-        let spec = node.topic_spec(topic, type_name, type_hash, qos)?;
+        let spec = node.topic_spec(Side::Subscription, topic, (type_name, type_hash), qos)?;
         self.add_subscription(node, spec, move |app, sample, inbox| {
             inbox.delivered();
             callback(app, Sample { message: sample.payload(), info: sample.info });

@@ -15,14 +15,26 @@ const LITTLE_ENDIAN: [u8; 2] = [0, 1];
 /// Why a payload is not a message of the type it should be.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DecodeError {
+    /// It is too short to be one.
     #[error("the payload has {0} bytes, too few for an encapsulation header")]
     NoHeader(usize),
+    /// It is encoded in another way.
     #[error("encapsulation {0:#04x}{1:02x} is not plain CDR")]
     Encapsulation(u8, u8),
+    /// It ends too early.
     #[error("field '{field}' ends behind the payload")]
-    Truncated { field: String },
+    Truncated {
+        /// Where.
+        field: String,
+    },
+    /// A value that the type does not have.
     #[error("field '{field}': {message}")]
-    Invalid { field: String, message: String },
+    Invalid {
+        /// Where.
+        field: String,
+        /// What is wrong with it.
+        message: String,
+    },
 }
 
 impl DynamicMessage {

@@ -5,12 +5,16 @@ use std::fmt;
 /// The three kinds of interface; also the folder and the extension of their files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
+    /// A message.
     Msg,
+    /// A service: request and response.
     Srv,
+    /// An action: goal, result and feedback.
     Action,
 }
 
 impl Kind {
+    /// All of them.
     pub const ALL: [Kind; 3] = [Kind::Msg, Kind::Srv, Kind::Action];
 
     /// `msg`, `srv` or `action`.
@@ -30,18 +34,31 @@ impl Kind {
 /// Types of a fixed size. `char` is an unsigned 8-bit number and `byte` an octet, as in rosidl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Primitive {
+    /// `bool`
     Bool,
+    /// `byte`
     Byte,
+    /// `char`
     Char,
+    /// `int8`
     Int8,
+    /// `uint8`
     Uint8,
+    /// `int16`
     Int16,
+    /// `uint16`
     Uint16,
+    /// `int32`
     Int32,
+    /// `uint32`
     Uint32,
+    /// `int64`
     Int64,
+    /// `uint64`
     Uint64,
+    /// `float32`
     Float32,
+    /// `float64`
     Float64,
 }
 
@@ -107,13 +124,16 @@ impl Primitive {
 /// The type of one element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BaseType {
+    /// A number or a truth value.
     Primitive(Primitive),
     /// UTF-8 text of at most `bound` bytes.
     String {
+        /// `None` for text of any length.
         bound: Option<u32>,
     },
     /// UTF-16 text of at most `bound` units.
     WString {
+        /// `None` for text of any length.
         bound: Option<u32>,
     },
     /// Another structure by its full name, such as `std_msgs/msg/Header`.
@@ -165,7 +185,9 @@ impl fmt::Display for Arity {
 /// The type of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldType {
+    /// Of what.
     pub base: BaseType,
+    /// How many.
     pub arity: Arity,
 }
 
@@ -178,24 +200,37 @@ impl fmt::Display for FieldType {
 /// A value written in a definition file; already checked against its type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Literal {
+    /// A truth value.
     Bool(bool),
+    /// An integer of any size.
     Int(i128),
+    /// A number with a fraction.
     Float(f64),
+    /// Text.
     String(String),
+    /// What an array holds.
     List(Vec<Literal>),
 }
 
+/// A field of a structure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Field {
+    /// As the file has it.
     pub name: String,
+    /// What it holds.
     pub ty: FieldType,
+    /// What it holds unless it is set; zero, empty or false when the file does not say.
     pub default: Option<Literal>,
 }
 
+/// A constant of a structure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constant {
+    /// As the file has it.
     pub name: String,
+    /// What it is.
     pub ty: BaseType,
+    /// Its value.
     pub value: Literal,
 }
 
@@ -204,16 +239,37 @@ pub struct Constant {
 pub struct Structure {
     /// `pkg/msg/Type`, `pkg/srv/Type_Request`, …
     pub name: String,
+    /// In the order of the file, which is that of the wire.
     pub fields: Vec<Field>,
+    /// In the order of the file.
     pub constants: Vec<Constant>,
 }
 
 /// A parsed file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Definition {
+    /// Of a `.msg` file.
     Message(Structure),
-    Service { name: String, request: Structure, response: Structure },
-    Action { name: String, goal: Structure, result: Structure, feedback: Structure },
+    /// Of a `.srv` file.
+    Service {
+        /// `pkg/srv/Type`.
+        name: String,
+        /// What is asked.
+        request: Structure,
+        /// What is answered.
+        response: Structure,
+    },
+    /// Of an `.action` file.
+    Action {
+        /// `pkg/action/Type`.
+        name: String,
+        /// What is wanted.
+        goal: Structure,
+        /// What came of it.
+        result: Structure,
+        /// How it gets on.
+        feedback: Structure,
+    },
 }
 
 impl Definition {

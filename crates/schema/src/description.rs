@@ -23,31 +23,43 @@ const CONTAINER_STEP: u8 = 48;
 /// converts to and from that message through serde.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TypeDescription {
+    /// The type itself.
     pub type_description: IndividualTypeDescription,
     /// Sorted by name.
     pub referenced_type_descriptions: Vec<IndividualTypeDescription>,
 }
 
+/// One type, without those it refers to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndividualTypeDescription {
+    /// `pkg/msg/Type`.
     pub type_name: String,
+    /// In the order of the wire.
     pub fields: Vec<FieldDescription>,
 }
 
+/// A field of a type.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FieldDescription {
+    /// As the definition has it.
     pub name: String,
+    /// What it holds.
     #[serde(rename = "type")]
     pub ty: FieldTypeDescription,
     /// As Python prints the value; not part of the hash.
     pub default_value: String,
 }
 
+/// The type of a field.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FieldTypeDescription {
+    /// A number of `type_description_interfaces/msg/FieldType`.
     pub type_id: u8,
+    /// Elements of an array, or the most of a bounded sequence; else 0.
     pub capacity: u64,
+    /// The longest of a bounded string; else 0.
     pub string_capacity: u64,
+    /// Of a message; else empty.
     pub nested_type_name: String,
 }
 

@@ -16,7 +16,9 @@ use crate::value::{DynamicMessage, Value};
 /// A point in time for the words `now` and `auto`, as in `builtin_interfaces/msg/Time`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
+    /// Since the Unix epoch.
     pub sec: i32,
+    /// Since the second.
     pub nanosec: u32,
 }
 

@@ -33,7 +33,9 @@ pub struct TypedField {
 /// The resolved type of a field.
 #[derive(Clone, Debug)]
 pub struct ValueType {
+    /// Of what.
     pub element: Element,
+    /// How many.
     pub arity: Arity,
 }
 
@@ -42,6 +44,7 @@ pub struct ValueType {
 pub enum Element {
     /// A primitive or a string.
     Base(BaseType),
+    /// Another message.
     Message(Arc<MessageType>),
 }
 
@@ -51,16 +54,19 @@ impl MessageType {
         &self.name
     }
 
+    /// In the order of the wire.
     pub fn fields(&self) -> &[TypedField] {
         &self.fields
     }
 }
 
 impl TypedField {
+    /// As the definition has it.
     pub fn name(&self) -> &str {
         &self.name
     }
 
+    /// What it holds.
     pub fn value_type(&self) -> &ValueType {
         &self.ty
     }

@@ -24,6 +24,7 @@
 //! what it cannot read, never panics, and allocates no more than a small multiple of its input.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod cdr;
 mod csv;

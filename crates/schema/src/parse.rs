@@ -20,11 +20,13 @@ const SEPARATOR: &str = "---";
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{file}:{line}:{column}: {message}")]
 pub struct ParseError {
+    /// As the caller named it.
     pub file: String,
     /// Counted from 1.
     pub line: usize,
     /// Counted from 1, in characters.
     pub column: usize,
+    /// What is wrong, and what would be right.
     pub message: String,
 }
 

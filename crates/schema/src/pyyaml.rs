@@ -3,16 +3,21 @@
 /// A plain scalar after resolution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Plain {
+    /// `null`, `~` or nothing.
     Null,
+    /// `true`, `on`, `yes` and their opposites.
     Bool(bool),
     /// `None` when it is larger than any ROS integer.
     Int(Option<i128>),
+    /// A number with a fraction, or no number.
     Float(f64),
     /// A date, a merge key or the value key: no value of a message or parameter.
     Other,
+    /// Whatever else.
     Text,
 }
 
+/// What the text of a plain scalar stands for.
 pub fn resolve(text: &str) -> Plain {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Plain::Null,

@@ -30,16 +30,41 @@ const MAX_REFERENCED: usize = 1024;
 /// Why a type cannot be had.
 #[derive(Debug, Error)]
 pub enum SchemaError {
+    /// Nobody knows the type.
     #[error("unknown type '{name}'{}", suggestion.as_ref().map(|s| format!("; did you mean '{s}'?")).unwrap_or_default())]
-    Unknown { name: String, suggestion: Option<String> },
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What may have been meant.
+        suggestion: Option<String>,
+    },
+    /// A type that another one contains is not there.
     #[error("'{name}', which {needed_by} contains, is not known; load its package too")]
-    Missing { name: String, needed_by: String },
+    Missing {
+        /// The one that is not there.
+        name: String,
+        /// The one that contains it.
+        needed_by: String,
+    },
+    /// Its definition cannot be read.
     #[error(transparent)]
     Parse(#[from] ParseError),
+    /// It is known, and makes no sense.
     #[error("type {name}: {message}")]
-    Invalid { name: String, message: String },
+    Invalid {
+        /// Which.
+        name: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A file or folder cannot be read.
     #[error("{path}: {message}")]
-    File { path: String, message: String },
+    File {
+        /// Which.
+        path: String,
+        /// Why not.
+        message: String,
+    },
 }
 
 /// Definitions by name. Files are parsed when first asked for, so that a bad one hurts only those who use it.

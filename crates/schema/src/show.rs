@@ -1,7 +1,8 @@
 //! Definitions as `ros2 interface show` prints them.
 
-use crate::definition::{BaseType, Structure};
+use crate::definition::{BaseType, Kind, Structure};
 use crate::layout::MAX_DEPTH;
+use crate::python;
 use crate::registry::{Registry, SchemaError};
 
 /// Which comments [`Registry::show`] keeps.
@@ -25,6 +26,43 @@ impl Registry {
         let mut shown = Shown { registry: self, comments, text: String::new(), lines: 0 };
         shown.definition(&full_name, 0)?;
         Ok(shown.text)
+    }
+}
+
+/// What stands between the definitions of [`Registry::whole_definition`].
+const RULE: &str = "================================================================================";
+
+impl Registry {
+    /// The definition of a message, or of a service's request or response, and after it those of all types it contains, each
+    /// below a line `MSG: package/Type`: the text that files and other tools call `ros2msg`.
+    pub fn whole_definition(&self, name: &str) -> Result<String, SchemaError> {
+        let description = self.description(name)?;
+        let mut text = self.one_definition(&description.type_description.type_name)?;
+        for referenced in &description.referenced_type_descriptions {
+            let name = &referenced.type_name;
+            let short = name.replacen("/msg/", "/", 1);
+            text.push_str(&format!("{RULE}\nMSG: {short}\n{}", self.one_definition(name)?));
+        }
+        Ok(text)
+    }
+
+    /// As it is written, or, where no file has just this, its constants and fields.
+    fn one_definition(&self, name: &str) -> Result<String, SchemaError> {
+        if let Some((Kind::Msg, source)) = self.source(name) {
+            return Ok(format!("{}\n", source.trim_end()));
+        }
+        let structure = self.structure(name)?;
+        let constants = structure
+            .constants
+            .iter()
+            .map(|c| format!("{} {}={}\n", c.ty, c.name, python::literal(&c.value)));
+        let fields = structure.fields.iter().map(|field| match &field.ty.base {
+            BaseType::Message(name) => {
+                format!("{}{} {}\n", name.replacen("/msg/", "/", 1), field.ty.arity, field.name)
+            }
+            _ => format!("{} {}\n", field.ty, field.name),
+        });
+        Ok(constants.chain(fields).collect())
     }
 }
 

@@ -18,12 +18,15 @@ pub struct DynamicMessage {
 /// What a field holds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
+    /// `bool`.
     Bool(bool),
     /// Signed integers of every size.
     Int(i64),
     /// Unsigned integers of every size, `byte` and `char`.
     Uint(u64),
+    /// `float32`.
     F32(f32),
+    /// `float64`.
     F64(f64),
     /// `string` and `wstring`.
     String(String),
@@ -31,6 +34,7 @@ pub enum Value {
     Bytes(Vec<u8>),
     /// All other arrays and sequences.
     List(Vec<Value>),
+    /// Another message.
     Message(DynamicMessage),
 }
 
@@ -46,6 +50,7 @@ impl DynamicMessage {
         Self { ty: Arc::clone(ty), values }
     }
 
+    /// Its type.
     pub fn message_type(&self) -> &Arc<MessageType> {
         &self.ty
     }

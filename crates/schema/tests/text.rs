@@ -293,3 +293,22 @@ fn interface_show_nests_by_tabs() {
     let implied = registry.show("std_srvs/srv/Trigger_Response", Comments::None).unwrap();
     assert_eq!(implied, "bool success\nstring message\n");
 }
+
+#[test]
+fn a_whole_definition_has_every_type_once_and_can_be_read_again() {
+    let registry = Registry::embedded();
+    let text = registry.whole_definition("geometry_msgs/msg/PoseStamped").unwrap();
+    let titles: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("MSG: ")).collect();
+    let expected = [
+        "builtin_interfaces/Time",
+        "geometry_msgs/Point",
+        "geometry_msgs/Pose",
+        "geometry_msgs/Quaternion",
+        "std_msgs/Header",
+    ];
+    assert_eq!(titles, expected);
+    let request = registry.whole_definition("std_srvs/srv/SetBool_Request").unwrap();
+    assert_eq!(request, "bool data\n");
+    let goal = registry.whole_definition("mecha_control/action/DaizaCmd_Goal").unwrap();
+    assert!(goal.contains("uint8 STOP=0\n") && goal.ends_with("uint8 command\n"), "{goal}");
+}

@@ -14,7 +14,7 @@ use crate::{
     graph::{Endpoint, EndpointKind, UserData},
     monotonic,
     network::InterfaceWatch,
-    qos::policy_name,
+    qos::{Durability, policy_name},
     raw::RawReader,
 };
 
@@ -137,21 +137,19 @@ impl ContextInner {
         }
     }
 
-    /// Moves what discovery found into the graph; returns the endpoints that do not fit ours.
-    pub(crate) fn take_discovery_events(&self) -> Vec<IncompatibleQos> {
-        let mut incompatible = Vec::new();
+    /// Moves what discovery found into the graph, and endpoints that do not fit ours into `incompatible`.
+    pub(crate) fn take_discovery_events(&self) {
         let mut taken = 0;
         while let Some(event) = self.dds.listener.try_recv_status() {
             taken += 1;
-            self.handle_discovery_event(event, &mut incompatible);
+            self.handle_discovery_event(event);
         }
         if taken >= EVENT_QUEUE_DANGER {
             self.resynchronize();
         }
-        incompatible
     }
 
-    fn handle_discovery_event(&self, event: Event, incompatible: &mut Vec<IncompatibleQos>) {
+    fn handle_discovery_event(&self, event: Event) {
         match event {
             Event::ReaderDetected { reader } => self.detected(reader, EndpointKind::Reader),
             Event::WriterDetected { writer } => self.detected(writer, EndpointKind::Writer),
@@ -178,6 +176,7 @@ impl ContextInner {
                     }
                 } else if let Some(reader) = self.info_reader.borrow().as_ref() {
                     reader.dds.discard_from_participant(id);
+                    self.change_graph(|graph| graph.said_goodbye(GidPrefix(prefix)));
                 }
                 self.complaints.borrow_mut().retain(|(_, remote)| remote.prefix() != GidPrefix(prefix));
                 self.learn_gid_size(|sizes| sizes.left(GidPrefix(prefix)));
@@ -204,12 +203,10 @@ impl ContextInner {
                 remote_writer: remote,
                 requested_qos,
                 offered_qos,
-            } => incompatible.extend(self.incompatible(
-                local.into(),
-                remote.into(),
-                &offered_qos,
-                &requested_qos,
-            )),
+            } => {
+                let problem = self.problem(local.into(), remote.into(), &offered_qos, &requested_qos);
+                self.incompatible.borrow_mut().extend(problem);
+            }
             _ => {}
         }
     }
@@ -225,7 +222,7 @@ impl ContextInner {
         }
     }
 
-    fn incompatible(
+    fn problem(
         &self,
         local: Gid,
         remote: Gid,
@@ -241,9 +238,22 @@ impl ContextInner {
             EndpointKind::Writer => (ours.qos, Qos::from_policies(requested)),
             EndpointKind::Reader => (Qos::from_policies(offered), ours.qos),
         };
+        // Whoever listens twice, to publishers that keep old samples and to those that do not, hears this one anyway.
+        let listens_anyway = |other: &Endpoint| {
+            let same = other.kind == ours.kind && other.ros_name() == ours.ros_name();
+            let own = other.gid != ours.gid && other.gid.prefix() == ours.gid.prefix();
+            same && own && other.qos.durability == Durability::Volatile
+        };
+        let policy = offered.compliance_failure_wrt(requested).map_or("unknown", policy_name);
+        if ours.kind == EndpointKind::Reader
+            && policy == "DURABILITY"
+            && graph.endpoints().any(listens_anyway)
+        {
+            return None;
+        }
         Some(IncompatibleQos {
             topic: ours.ros_name(),
-            policy: offered.compliance_failure_wrt(requested).map_or("unknown", policy_name),
+            policy,
             local,
             remote,
             offered: offered_by,

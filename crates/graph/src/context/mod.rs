@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use rosless_engine::Wall;
 use rosless_wire::{Message, cdr, rcl_interfaces::msg::Log};
 use rustdds::RTPSEntity;
 use signal_hook_mio::v1_0::Signals;
@@ -81,6 +82,8 @@ pub(crate) struct ContextInner {
     next_node: Cell<NodeId>,
     /// Pairs that were complained about; discovery repeats itself.
     complaints: RefCell<BTreeSet<(Gid, Gid)>>,
+    /// Endpoints that do not fit ours, of which the application has not been told.
+    pub(crate) incompatible: RefCell<Vec<IncompatibleQos>>,
     /// Answers to askers that do not listen yet.
     pub(crate) owed: RefCell<Owed>,
     /// Participants that fell silent for longer than their lease and may come back.
@@ -150,6 +153,7 @@ impl Context {
             rosouts: RefCell::default(),
             next_node: Cell::new(0),
             complaints: RefCell::default(),
+            incompatible: RefCell::default(),
             owed: RefCell::default(),
             silent: RefCell::default(),
             nodes_changed: Cell::new(true),
@@ -220,6 +224,11 @@ impl ContextInner {
         Ok(id)
     }
 
+    /// The deviation of a node's clock, which it shares with what speaks for it.
+    pub(crate) fn ahead_of(&self, id: NodeId) -> Rc<Cell<i64>> {
+        self.rosouts.borrow().get(&id).map(|(_, rosout)| rosout.ahead.clone()).unwrap_or_default()
+    }
+
     pub(crate) fn remove_node(&self, id: NodeId) {
         let rosout = self.rosouts.borrow_mut().remove(&id);
         if let Some((_, rosout)) = rosout {
@@ -235,7 +244,11 @@ impl ContextInner {
         for record in logging::take_records() {
             let own = rosouts.values().find(|(logger, _)| *logger == record.logger);
             let Some((_, rosout)) = own.or_else(|| rosouts.values().next()) else { continue };
-            rosout.write(cdr::to_payload(&Log::from(record)), Addressing::default());
+            let mut log = Log::from(record);
+            let stamp =
+                Wall::from_stamp(log.stamp.sec, log.stamp.nanosec).0.saturating_add(rosout.ahead.get());
+            (log.stamp.sec, log.stamp.nanosec) = Wall(stamp).to_stamp();
+            rosout.write(cdr::to_payload(&log), Addressing::default());
         }
     }
 

@@ -150,7 +150,8 @@ impl<S: 'static> Handle<S> {
             node: node.clone(),
             machine: Rc::default(),
             callback: RefCell::new(Box::new(callback)),
-            events: node.publisher("~/transition_event", Qos::default())?,
+            // Latched: who asks later why a transition failed still hears of it. Ordinary subscriptions get only new ones.
+            events: node.publisher("~/transition_event", Qos::default().transient_local())?,
         }));
 
         let this = lifecycle.clone();

@@ -56,6 +56,33 @@ impl NodeParameters {
         self.store.borrow().unused()
     }
 
+    /// Whether a value was given from outside for a parameter whose name begins so.
+    pub(crate) fn is_given(&self, prefix: &str) -> bool {
+        self.store.borrow().is_given(prefix)
+    }
+
+    /// The value that was given from outside for a parameter.
+    pub(crate) fn given(&self, name: &str) -> Option<ParameterValue> {
+        self.store.borrow().given(name).cloned()
+    }
+
+    /// Declares what is not declared yet, together and past the application's judges: these are not its parameters.
+    pub(crate) fn declare_missing(
+        &self,
+        node: &Node,
+        parameters: impl IntoIterator<Item = (Descriptor, ParameterValue)>,
+    ) -> Result<(), ParameterError> {
+        let mut all = Change::default();
+        for (descriptor, default) in parameters {
+            let mut store = self.store.borrow_mut();
+            if !store.has(&descriptor.name) {
+                all.new.extend(store.declare(descriptor, default, |_| Ok(()))?.new);
+            }
+        }
+        self.tell(node, all);
+        Ok(())
+    }
+
     /// Lets go of what keeps the node alive.
     pub(crate) fn close(&self) {
         self.events.take();
@@ -75,18 +102,24 @@ impl NodeParameters {
             act(&mut store, &|values| self.validators.borrow().iter().try_for_each(|judge| judge(values)))?;
         self.use_sim_time.set(store.get(USE_SIM_TIME) == Ok(ParameterValue::Bool(true)));
         *self.store.borrow_mut() = store;
-        if change != Change::default() {
-            node.wants_attention();
-            self.publish(node, &change);
-            self.listeners.borrow_mut().retain(|queue| match queue.upgrade() {
-                Some(queue) => {
-                    queue.borrow_mut().push_back(change.clone());
-                    true
-                }
-                None => false,
-            });
-        }
+        self.tell(node, change);
         Ok(())
+    }
+
+    /// Tells everyone who wants to know what has changed.
+    fn tell(&self, node: &Node, change: Change) {
+        if change == Change::default() {
+            return;
+        }
+        node.wants_attention();
+        self.publish(node, &change);
+        self.listeners.borrow_mut().retain(|queue| match queue.upgrade() {
+            Some(queue) => {
+                queue.borrow_mut().push_back(change.clone());
+                true
+            }
+            None => false,
+        });
     }
 
     fn publish(&self, node: &Node, change: &Change) {

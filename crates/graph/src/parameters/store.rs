@@ -2,145 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ParameterType, ParameterValue};
-
-/// Values a numeric parameter may take; the ends are always allowed, a step of zero means any value between them.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Range {
-    Integer { from: i64, to: i64, step: u64 },
-    Double { from: f64, to: f64, step: f64 },
-}
-
-impl Range {
-    /// Values of the other number type, and of no number type, are not this range's business.
-    fn allows(&self, value: &ParameterValue) -> bool {
-        match (self, value) {
-            (_, ParameterValue::Integer(v)) => self.allows_integer(*v),
-            (_, ParameterValue::IntegerArray(v)) => v.iter().all(|v| self.allows_integer(*v)),
-            (_, ParameterValue::Double(v)) => self.allows_double(*v),
-            (_, ParameterValue::DoubleArray(v)) => v.iter().all(|v| self.allows_double(*v)),
-            _ => true,
-        }
-    }
-
-    fn allows_integer(&self, value: i64) -> bool {
-        let Self::Integer { from, to, step } = *self else { return true };
-        let on_step = || step == 0 || (i128::from(value) - i128::from(from)) % i128::from(step) == 0;
-        value == from || value == to || (from..=to).contains(&value) && on_step()
-    }
-
-    fn allows_double(&self, value: f64) -> bool {
-        let Self::Double { from, to, step } = *self else { return true };
-        if !value.is_finite() {
-            // Infinity is within any tolerance of everything.
-            return (from..=to).contains(&value);
-        }
-        // As tolerant as rclcpp: a hundred units in the last place.
-        let equal = |a: f64, b: f64| (a - b).abs() <= f64::EPSILON * (a + b).abs() * 100.0;
-        let on_step = || step == 0.0 || equal(value, from + ((value - from) / step).round() * step);
-        equal(value, from) || equal(value, to) || (from..=to).contains(&value) && on_step()
-    }
-
-    fn kind(&self) -> &'static str {
-        match self {
-            Self::Integer { .. } => "integer",
-            Self::Double { .. } => "floating point",
-        }
-    }
-}
-
-/// What is declared about a parameter, besides its value.
-///
-/// ```
-/// use rosless_graph::parameters::Descriptor;
-/// let rate = Descriptor::new("rate").description("Publications per second").integer_range(1, 1000, 1).read_only();
-/// assert!(rate.read_only);
-/// ```
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Descriptor {
-    /// What it is called; dots make groups.
-    pub name: String,
-    /// What values it takes, unless it is dynamically typed.
-    pub kind: ParameterType,
-    /// What it is for, for people.
-    pub description: String,
-    /// What else it must be, for people.
-    pub additional_constraints: String,
-    /// It has the value it was declared with.
-    pub read_only: bool,
-    /// The type may change with each value.
-    pub dynamic_typing: bool,
-    /// Numbers it may be.
-    pub range: Option<Range>,
-}
-
-impl Descriptor {
-    /// Any value of the type it is declared with.
-    pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), ..Self::default() }
-    }
-
-    /// What it is for, for people.
-    #[must_use]
-    pub fn description(mut self, text: impl Into<String>) -> Self {
-        self.description = text.into();
-        self
-    }
-
-    /// Rules in words, for those that a range cannot say.
-    #[must_use]
-    pub fn constraints(mut self, text: impl Into<String>) -> Self {
-        self.additional_constraints = text.into();
-        self
-    }
-
-    /// It keeps the value it is declared with.
-    #[must_use]
-    pub fn read_only(mut self) -> Self {
-        self.read_only = true;
-        self
-    }
-
-    /// Its type may change.
-    #[must_use]
-    pub fn dynamic_typing(mut self) -> Self {
-        self.dynamic_typing = true;
-        self
-    }
-
-    /// From, to, and the step between two values; a step of 0 allows all.
-    #[must_use]
-    pub fn integer_range(mut self, from: i64, to: i64, step: u64) -> Self {
-        self.range = Some(Range::Integer { from, to, step });
-        self
-    }
-
-    /// From, to, and the step between two values; a step of 0 allows all.
-    #[must_use]
-    pub fn double_range(mut self, from: f64, to: f64, step: f64) -> Self {
-        self.range = Some(Range::Double { from, to, step });
-        self
-    }
-
-    fn check(&self, value: &ParameterValue) -> Result<(), ParameterError> {
-        let name = || self.name.clone();
-        if !self.dynamic_typing && value.kind() != self.kind {
-            return Err(ParameterError::WrongType { name: name(), declared: self.kind, given: value.kind() });
-        }
-        match &self.range {
-            Some(range) if !range.allows(value) => {
-                Err(ParameterError::OutOfRange { name: name(), kind: range.kind() })
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-impl From<&str> for Descriptor {
-    fn from(name: &str) -> Self {
-        Self::new(name)
-    }
-}
+use super::{Descriptor, ParameterType, ParameterValue, Range};
 
 /// Why a parameter was not declared, read or set; the text is the `reason` others get to read.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -163,8 +25,16 @@ pub enum ParameterError {
         "Wrong parameter type, parameter {{{name}}} is of type {{{declared}}}, setting it to {{{given}}} is not allowed."
     )]
     WrongType { name: String, declared: ParameterType, given: ParameterType },
-    #[error("Parameter {{{name}}} doesn't comply with {kind} range.")]
-    OutOfRange { name: String, kind: &'static str },
+    /// The text begins as rclcpp's, and goes on with what would be right.
+    #[error("Parameter {{{name}}} doesn't comply with {} range: {value} is not {range}", range.kind())]
+    OutOfRange {
+        /// The parameter.
+        name: String,
+        /// What it was to be.
+        value: String,
+        /// What it may be.
+        range: Range,
+    },
     /// The node's own code did not like the value.
     #[error("{0}")]
     Refused(String),
@@ -212,6 +82,16 @@ impl ParameterStore {
     pub fn allow_undeclared(mut self) -> Self {
         self.allow_undeclared = true;
         self
+    }
+
+    /// Whether a value was given for a parameter whose name begins so.
+    pub fn is_given(&self, prefix: &str) -> bool {
+        self.overrides.range(prefix.to_owned()..).next().is_some_and(|(name, _)| name.starts_with(prefix))
+    }
+
+    /// The value that was given for a parameter.
+    pub fn given(&self, name: &str) -> Option<&ParameterValue> {
+        self.overrides.get(name)
     }
 
     /// Values that were given for parameters that are not there, with the nearest that is.
@@ -474,7 +354,7 @@ mod tests {
         assert_eq!(declare("".into(), V::Integer(1)), "parameter name must not be empty");
         assert!(declare("none".into(), V::NotSet).contains("needs a value"));
         let error = declare(Descriptor::new("r").integer_range(0, 1, 0), V::Integer(5));
-        assert_eq!(error, "Parameter {r} doesn't comply with integer range.");
+        assert_eq!(error, "Parameter {r} doesn't comply with integer range: 5 is not in 0 … 1");
         let refused = store.declare("mine".into(), V::Integer(1), |_| Err("no".to_owned()));
         assert_eq!(refused, Err(ParameterError::Refused("no".to_owned())));
     }
@@ -488,24 +368,40 @@ mod tests {
         );
         assert!(set(&mut store, "rate", V::Integer(10)).is_ok(), "the ends are allowed off step");
         for (name, value, reason) in [
-            ("rate", V::Integer(7), "Parameter {rate} doesn't comply with integer range."),
-            ("rate", V::Integer(-3), "Parameter {rate} doesn't comply with integer range."),
+            (
+                "rate",
+                V::Integer(7),
+                "Parameter {rate} doesn't comply with integer range: 7 is not in 0 … 10 in steps of 3",
+            ),
+            (
+                "rate",
+                V::Integer(-3),
+                "Parameter {rate} doesn't comply with integer range: -3 is not in 0 … 10 in steps of 3",
+            ),
             (
                 "rate",
                 V::Double(6.0),
                 "Wrong parameter type, parameter {rate} is of type {integer}, setting it to {double} is not allowed.",
             ),
-            ("gain.p", V::Double(0.55), "Parameter {gain.p} doesn't comply with floating point range."),
-            ("gain.p", V::Double(f64::NAN), "Parameter {gain.p} doesn't comply with floating point range."),
+            (
+                "gain.p",
+                V::Double(0.55),
+                "Parameter {gain.p} doesn't comply with floating point range: 0.55 is not in 0 … 1 in steps of 0.1",
+            ),
+            (
+                "gain.p",
+                V::Double(f64::NAN),
+                "Parameter {gain.p} doesn't comply with floating point range: NaN is not in 0 … 1 in steps of 0.1",
+            ),
             (
                 "gain.p",
                 V::Double(f64::INFINITY),
-                "Parameter {gain.p} doesn't comply with floating point range.",
+                "Parameter {gain.p} doesn't comply with floating point range: inf is not in 0 … 1 in steps of 0.1",
             ),
             (
                 "gain.p",
                 V::Double(f64::NEG_INFINITY),
-                "Parameter {gain.p} doesn't comply with floating point range.",
+                "Parameter {gain.p} doesn't comply with floating point range: -inf is not in 0 … 1 in steps of 0.1",
             ),
             ("id", V::from("y"), "parameter 'id' cannot be set because it is read-only"),
             ("nobody", V::Bool(true), "parameter 'nobody' cannot be set because it was not declared"),

@@ -77,6 +77,24 @@ impl ParameterValue {
     }
 }
 
+/// The value alone, for people.
+impl fmt::Display for ParameterValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotSet => f.write_str("not set"),
+            Self::Bool(value) => write!(f, "{value}"),
+            Self::Integer(value) => write!(f, "{value}"),
+            Self::Double(value) => write!(f, "{value}"),
+            Self::String(value) => write!(f, "{value:?}"),
+            Self::ByteArray(values) => write!(f, "{values:?}"),
+            Self::BoolArray(values) => write!(f, "{values:?}"),
+            Self::IntegerArray(values) => write!(f, "{values:?}"),
+            Self::DoubleArray(values) => write!(f, "{values:?}"),
+            Self::StringArray(values) => write!(f, "{values:?}"),
+        }
+    }
+}
+
 /// A Rust type that a parameter can be declared with and read as.
 pub trait ParameterKind: Sized {
     const TYPE: ParameterType;

@@ -10,8 +10,8 @@ use std::{
 use rosless_wire::{Service, cdr};
 
 use crate::{
-    Counters, Gid, GidPrefix, Graph, Node, Qos, Result, Vendor,
-    event_loop::{Handle, Source, Timer},
+    Counters, Gid, GidPrefix, Graph, Node, Qos, Result, SampleInfo, Vendor,
+    event_loop::{Handle, Source, Timer, monotonic},
     introspection::{CallId, Introspect, Introspection, Introspector, Step},
     raw::{Addressing, RawSample, RawWriter, TopicSpec},
     subscription::Inbox,
@@ -38,7 +38,18 @@ pub enum CallError {
     Congested(String),
 }
 
-type ReplyCallback<S> = Box<dyn FnOnce(&mut S, Result<RawSample, CallError>)>;
+/// A response, and what its way tells of the server's clock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply<T> {
+    /// What was answered.
+    pub message: T,
+    /// Who answered, and when by its own clock.
+    pub info: SampleInfo,
+    /// When the request went out, on our monotonic clock: the answer was written after that.
+    pub sent: Duration,
+}
+
+type ReplyCallback<S> = Box<dyn FnOnce(&mut S, Result<Reply<RawSample>, CallError>)>;
 
 struct Call<S> {
     payload: Vec<u8>,
@@ -46,6 +57,7 @@ struct Call<S> {
     timer: Timer<S>,
     /// Request readers the request was sent to; empty: not sent yet.
     servers: BTreeSet<Gid>,
+    sent: Duration,
 }
 
 struct ClientInner<S> {
@@ -98,20 +110,31 @@ impl<T: Service + 'static, S: 'static> Client<T, S> {
         timeout: Duration,
         callback: impl FnOnce(&mut S, Result<T::Response, CallError>) + 'static,
     ) {
+        self.ask(request, timeout, move |app, reply| callback(app, reply.map(|reply| reply.message)));
+    }
+
+    /// Like [`call`](Self::call), and tells when request and response were written.
+    pub fn ask(
+        &self,
+        request: &T::Request,
+        timeout: Duration,
+        callback: impl FnOnce(&mut S, Result<Reply<T::Response>, CallError>) + 'static,
+    ) {
         let inbox = self.raw.0.inbox.clone();
         let introspector = self.introspector.clone();
         let call = CallId { client: inbox.gid.0, sequence: self.raw.0.next_call.get() as i64 };
         introspector.tell(Step::RequestSent(request), call);
         self.raw.send(cdr::to_payload(request), timeout, move |app, reply| {
-            let response: Result<T::Response, _> = reply.and_then(|reply| {
-                cdr::from_body(&reply.body, reply.order).map_err(|error| {
-                    inbox.undecodable(Some(reply.info.publisher), &error);
+            let response: Result<Reply<T::Response>, _> = reply.and_then(|Reply { message, info, sent }| {
+                let decoded = cdr::from_body(&message.body, message.order).map_err(|error| {
+                    inbox.undecodable(Some(info.publisher), &error);
                     CallError::Undecodable { service: inbox.name.clone(), reason: error.to_string() }
-                })
+                });
+                Ok(Reply { message: decoded?, info, sent })
             });
             if let Ok(response) = &response {
                 inbox.delivered();
-                introspector.tell(Step::ResponseReceived(response), call);
+                introspector.tell(Step::ResponseReceived(&response.message), call);
             }
             callback(app, response);
         });
@@ -174,7 +197,7 @@ impl<S: 'static> RawClient<S> {
         request.resize(request.len().max(4).next_multiple_of(4), 0);
         let inbox = self.0.inbox.clone();
         self.send(request, timeout, move |app, reply| {
-            let payload = reply.map(|reply| reply.payload());
+            let payload = reply.map(|reply| reply.message.payload());
             if payload.is_ok() {
                 inbox.delivered();
             }
@@ -186,7 +209,7 @@ impl<S: 'static> RawClient<S> {
         &self,
         payload: Vec<u8>,
         timeout: Duration,
-        callback: impl FnOnce(&mut S, Result<RawSample, CallError>) + 'static,
+        callback: impl FnOnce(&mut S, Result<Reply<RawSample>, CallError>) + 'static,
     ) {
         let inner = &self.0;
         let id = inner.next_call.get();
@@ -197,7 +220,8 @@ impl<S: 'static> RawClient<S> {
                 client.expire(app, id);
             }
         });
-        let call = Call { payload, callback: Box::new(callback), timer, servers: BTreeSet::new() };
+        let (servers, sent) = (BTreeSet::new(), Duration::ZERO);
+        let call = Call { payload, callback: Box::new(callback), timer, servers, sent };
         inner.calls.borrow_mut().insert(id, call);
         inner.send(id, &inner.node.context().graph());
     }
@@ -230,6 +254,7 @@ impl<S: 'static> ClientInner<S> {
         let (cyclone, others): (Vec<Gid>, Vec<Gid>) =
             servers.iter().partition(|server| server.vendor() == Vendor::Cyclone);
         // Where both kinds serve the same name, each gets its own form and the first answer counts.
+        call.sent = monotonic();
         let mixed = !cyclone.is_empty() && !others.is_empty();
         let addressees = |kind: &[Gid]| -> Vec<Option<Gid>> {
             match kind {
@@ -274,7 +299,8 @@ impl<S: 'static> ClientInner<S> {
         let Some(call) = self.calls.borrow_mut().remove(&id) else { return };
         self.sent.borrow_mut().retain(|_, call| *call != id);
         call.timer.cancel();
-        (call.callback)(app, result);
+        let sent = call.sent;
+        (call.callback)(app, result.map(|message| Reply { info: message.info, message, sent }));
     }
 
     fn expire(&self, app: &mut S, id: u64) {

@@ -14,7 +14,7 @@ use crate::{
     raw::TopicSpec,
 };
 
-pub use client::{CallError, Client, RawClient};
+pub use client::{CallError, Client, RawClient, Reply};
 pub use server::{Responder, Server};
 
 /// Requests and replies that may wait for the event loop.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::peer::{Here, Peer};
 use rosless_graph::{
     Context, ContextOptions, Error, EventLoop, Node, Qos,
-    parameters::{Descriptor, ParameterError},
+    parameters::{Descriptor, NamedValue, ParameterError, ParameterValue as Value, Table},
 };
 use rosless_tests::DomainLease;
 use rosless_wire::{
@@ -73,13 +73,17 @@ fn all_six_services_and_the_events_work_between_two_participants() {
             "gains.inner.i",
             "gains.p",
             "heard",
+            "qos_overrides./parameter_events.publisher.depth",
+            "qos_overrides./parameter_events.publisher.durability",
+            "qos_overrides./parameter_events.publisher.history",
+            "qos_overrides./parameter_events.publisher.reliability",
             "rate",
             "serial",
             "start_type_description_service",
             "use_sim_time"
         ]
     );
-    assert_eq!(list.prefixes, ["gains.inner", "gains"]);
+    assert_eq!(list.prefixes, ["gains.inner", "gains", "qos_overrides./parameter_events.publisher"]);
 
     let request = srv::DescribeParametersRequest { names: names(&["rate", "serial"]) };
     let described =
@@ -115,7 +119,7 @@ fn all_six_services_and_the_events_work_between_two_participants() {
         reasons,
         [
             "",
-            "Parameter {rate} doesn't comply with integer range.",
+            "Parameter {rate} doesn't comply with integer range: 101 is not in 1 … 100",
             "13 brings bad luck",
             "parameter 'serial' cannot be set because it is read-only",
             "parameter 'nobody' cannot be set because it was not declared",
@@ -255,4 +259,115 @@ fn a_parameter_that_no_node_declares_is_an_error_where_that_was_asked_for() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+/// The qualities of service of both ends of /chatter, which were made as [`Qos::default`], of a node with these arguments.
+fn chatter(args: &str) -> Result<(Qos, Qos, Node), Error> {
+    let domain = DomainLease::acquire();
+    let context = Context::new(crate::peer::options(&domain, args))?;
+    let events = EventLoop::<()>::new(&context)?;
+    let node = context.node("robot")?;
+    let _publisher = node.publisher::<Clock>("chatter", Qos::default())?;
+    let _subscription = events.subscribe::<Clock>(&node, "chatter", Qos::default(), |_, _| {})?;
+    // One more of the same is no new declaration.
+    let _again = events.subscribe::<Clock>(&node, "chatter", Qos::latched(), |_, _| {})?;
+    let topic = node.resolve_topic("chatter")?;
+    let graph = context.graph();
+    let (publisher, subscription) = (graph.publishers(&topic)[0].qos, graph.subscriptions(&topic)[0].qos);
+    events.run_for(&mut (), Duration::from_millis(50))?;
+    Ok((publisher, subscription, node))
+}
+
+#[test]
+fn qos_overrides_win_over_the_program_and_are_read_only_parameters() {
+    let (publisher, subscription, node) = chatter("").unwrap();
+    assert_eq!((publisher, subscription), (Qos::default(), Qos::default()));
+    let depth = "qos_overrides./chatter.publisher.depth";
+    assert_eq!(node.parameter::<i64>(depth), Ok(10));
+    assert_eq!(node.set_parameter(depth, 3), Err(ParameterError::ReadOnly(depth.to_owned())));
+    let reliability = node.parameter::<String>("qos_overrides./chatter.subscription.reliability");
+    assert_eq!(reliability.as_deref(), Ok("reliable"));
+
+    let (publisher, subscription, node) = chatter(
+        "-p qos_overrides./chatter.publisher.depth:=3 -p qos_overrides./chatter.publisher.durability:=transient_local \
+         -p qos_overrides./chatter.publisher.deadline:=250000000 \
+         -p qos_overrides./chatter.subscription.reliability:=best_effort --strict-params",
+    )
+    .unwrap();
+    let deadline = Some(Duration::from_millis(250));
+    assert_eq!(publisher, Qos { deadline, ..Qos::default().depth(3).transient_local() });
+    assert_eq!(subscription, Qos::default().best_effort());
+    assert_eq!(node.parameter::<i64>("qos_overrides./chatter.publisher.deadline"), Ok(250_000_000));
+
+    // The name is the one after remapping and namespace.
+    let moved = "-r __ns:=/r1 -r chatter:=talk -p qos_overrides./r1/talk.publisher.depth:=2 --strict-params";
+    assert_eq!(chatter(moved).unwrap().0, Qos::default().depth(2));
+}
+
+#[test]
+fn qos_overrides_that_mean_nothing_are_refused_or_warned_of() {
+    let reliability = "-p qos_overrides./chatter.publisher.reliability:=perfect";
+    for (args, reason) in [
+        (reliability, "qos_overrides./chatter.publisher.reliability must be reliable or best_effort"),
+        ("-p qos_overrides./chatter.publisher.depth:=many", "setting it to {string} is not allowed"),
+        (
+            "-p qos_overrides./chater.publisher.depth:=1 --strict-params",
+            "/robot has no such publisher, subscription or policy; did you mean 'qos_overrides./chatter.publisher.depth'?",
+        ),
+        ("-p qos_overrides./chatter.subscription.lifespan:=1 --strict-params", "has no such publisher"),
+    ] {
+        match chatter(args) {
+            Err(Error::Usage(text)) => assert!(text.contains(reason), "{text}"),
+            other => panic!("{args}: {other:?}"),
+        }
+    }
+    chatter("-p qos_overrides./chater.publisher.depth:=1").expect("a warning only");
+}
+
+/// Two values that only fit together.
+#[derive(Clone, Debug, PartialEq)]
+struct Window {
+    low: i64,
+    high: i64,
+}
+
+impl Table for Window {
+    fn rows(&self) -> Vec<(Descriptor, Value)> {
+        vec![("window.low".into(), self.low.into()), ("window.high".into(), self.high.into())]
+    }
+
+    fn take(&mut self, values: &[NamedValue]) -> Result<(), String> {
+        for (name, value) in values {
+            match (name.as_str(), value) {
+                ("window.low", Value::Integer(value)) => self.low = *value,
+                ("window.high", Value::Integer(value)) => self.high = *value,
+                _ => {}
+            }
+        }
+        if self.low <= self.high { Ok(()) } else { Err(format!("{} is above {}", self.low, self.high)) }
+    }
+}
+
+#[test]
+fn a_struct_of_parameters_is_declared_judged_and_read_as_a_whole() {
+    let domain = DomainLease::acquire();
+    let context = Context::new(crate::peer::options(&domain, "-p robot:window.high:=7")).unwrap();
+    let node = context.node("robot").unwrap();
+    let window = node.declare_table(Window { low: 1, high: 5 }).unwrap();
+    assert_eq!(window.read(), Window { low: 1, high: 7 }, "the command line wins");
+    let refused = node.set_parameter("window.low", 8).unwrap_err();
+    assert_eq!(refused.to_string(), "8 is above 7");
+    let both = [("window.low", 8), ("window.high", 9)].map(|(name, value)| (name.to_owned(), value.into()));
+    node.set_parameters_atomically(&both).unwrap();
+    assert_eq!(window.read(), Window { low: 8, high: 9 });
+    node.declare_parameter("other", 3_i64).expect("is not its business");
+
+    let given = "-p robot:window.low:=8 -p robot:window.high:=9";
+    let context = Context::new(crate::peer::options(&domain, given)).unwrap();
+    let window = context.node("robot").unwrap().declare_table(Window { low: 1, high: 5 }).unwrap();
+    assert_eq!(window.read(), Window { low: 8, high: 9 }, "they fit together, whichever is declared first");
+
+    let context = Context::new(crate::peer::options(&domain, "-p robot:window.high:=0")).unwrap();
+    let refused = context.node("robot").unwrap().declare_table(Window { low: 1, high: 5 }).unwrap_err();
+    assert!(matches!(&refused, Error::Usage(text) if text.contains("1 is above 0")), "{refused}");
 }

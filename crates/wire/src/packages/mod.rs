@@ -22,6 +22,7 @@ crate::macros::packages! {
     rcl_interfaces { msg srv }
     rmw_dds_common { msg }
     robot3_18c1054 { msg srv }
+    rosbag2_interfaces { srv }
     rosgraph_msgs { msg }
     rosless_msgs { msg srv }
     sensor_msgs { msg srv }

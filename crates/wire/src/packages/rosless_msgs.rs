@@ -7,13 +7,27 @@ pub mod msg {
 
     messages! { "rosless_msgs/msg/";
         /// All systems that a controller knows.
-        struct ControllerStatus = "RIHS01_0b40cf2c693fb6d07c2c5bbe579278803e73b403965d7822f3223a5279edeae3" {
+        struct ControllerStatus = "RIHS01_ee6e54cfe1406e27dfa286e64bed99d02be8e29f49e51c8c2841073cb3aec333" {
             stamp: Time,
             systems: Vec<SystemStatus>,
         }
 
+        /// What a recorder of sessions is doing.
+        struct RecorderStatus = "RIHS01_afaee0939465c4e59104a752f4f3f134d4721094550d29678eb42af7d0f5e7fa" {
+            stamp: Time,
+            recording: bool,
+            session: String,
+            folder: String,
+            systems: Vec<String>,
+            topics: u32,
+            messages: u64,
+            bytes: u64,
+            dropped: u64,
+            failure: String,
+        }
+
         /// What a command came to for one system.
-        struct SystemResult = "RIHS01_37d3d2a986eb023711186b9ba8a3768138e5c0306a12498a2051ad8eb907a8cd" {
+        struct SystemResult = "RIHS01_32784028e4c5f61c88082f37095b164786aa2f01963bba38f26c9e8ca1c043a3" {
             name: String,
             success: bool,
             outcome: String,
@@ -25,11 +39,14 @@ pub mod msg {
             elapsed: f64,
             clock_offset: f64,
             clock_uncertainty: f64,
+            simulated_time: bool,
+            stamps_apart: f64,
+            armed: bool,
             duplicates: u32,
         }
 
         /// What a controller knows of one system.
-        struct SystemStatus = "RIHS01_a1b437286bff5bea8b0b2f0260aa62f239be7cc0614d3fdc938d7ce9bc64c249" {
+        struct SystemStatus = "RIHS01_56c183957aeb4d3d36245c75a09f6ac2897a9c455242ebaf91675517c4165cc2" {
             name: String,
             dialects: Vec<String>,
             state: u8,
@@ -45,7 +62,11 @@ pub mod msg {
             ros_version: i8,
             clock_offset: f64,
             clock_uncertainty: f64,
+            clock_at_least: f64,
+            simulated_time: bool,
+            stamps_apart: f64,
             last_answer: String,
+            last_elapsed: f64,
         }
     }
 }
@@ -54,6 +75,9 @@ pub mod msg {
 pub mod srv {
     use super::msg::SystemResult;
     use crate::builtin_interfaces::msg::Time;
+    use crate::control_msgs::msg::MotionPrimitive;
+    use crate::geometry_msgs::msg::PoseArray;
+    use crate::trajectory_msgs::msg::JointTrajectory;
     use crate::macros::services;
 
     services! { "rosless_msgs/srv/";
@@ -72,27 +96,52 @@ pub mod srv {
             event = "RIHS01_85699e994b31124568ac20d8ac1618c2cda7d588263bb073d8a8f86dc2a1cb36"
         }
 
+        /// Looks at a motion before it runs.
+        service PlanMotion = "RIHS01_83525399d4fe5e6db2fc3f849d9a46eb245fad2f67d21b420ef26f1659e17ebf" {
+            request PlanMotionRequest = "RIHS01_fcae85fe3804ebeafa17f68c75001c1e77fdda169696a8c543ad04d15213a543" {
+                motions: Vec<MotionPrimitive>,
+                start: Vec<f64>,
+            }
+            response PlanMotionResponse = "RIHS01_e1834922071917620c02f60e00bb8a9ff8bea7c5fbb9332bc71c05852a950276" {
+                feasible: bool,
+                impossible: i32,
+                reason: String,
+                notes: Vec<String>,
+                duration: f64,
+                length: f64,
+                top_speed: f64,
+                starts: Vec<f64>,
+                ends: Vec<f64>,
+                trajectory: JointTrajectory,
+                path: PoseArray,
+            }
+            event = "RIHS01_1386bad0be95733e7b9e5c90653efe8ef7fea0d57b6ad41c5431795b771dd158"
+        }
+
         /// Starts or stops systems.
-        service SessionCommand = "RIHS01_cd64b0a43a6faa410dcc481f5ba738c0edb284a0b558beffc80fa4c3f5605451" {
-            request SessionCommandRequest = "RIHS01_55fc8ed7524b6380a643fa4235a0fcf73383f0319f1c9813814c2ba29fb3b989" {
+        service SessionCommand = "RIHS01_c7b7fedf375447d2ecf73cf71f0f81ab23e6dc1d54c5c514a4b2fa08b1337662" {
+            request SessionCommandRequest = "RIHS01_b091049b4c86373646f344af759be559abb3ea834acc1e4e97290269f6a1518b" {
                 session: String,
                 all: bool,
                 systems: Vec<String>,
                 expect: Vec<String>,
                 atomic: bool,
                 restart: bool,
+                ahead: f64,
                 timeout: f64,
             }
-            response SessionCommandResponse = "RIHS01_21c8276b6e972c92664cf0c1ac7a759db336271bf8dc2bd77e45a4f30bcca3f6" {
+            response SessionCommandResponse = "RIHS01_44edf3c4f01788f2ccd807d1bd8766f849809c5469d4e1bfb3aefc0f3fd89835" {
                 success: bool,
                 message: String,
                 session: String,
                 messages: u32,
                 took: f64,
                 last_answer_after: f64,
+                spread: f64,
+                spread_uncertainty: f64,
                 systems: Vec<SystemResult>,
             }
-            event = "RIHS01_dada4ca971b040c05c67bc76ad6a10c78b9aa9792011b014246e466184ef6631"
+            event = "RIHS01_1d7a1e9b46c9ddb30f02b1523a60a33504c50e74e2203f075cd5b89482194c88"
         }
     }
 }

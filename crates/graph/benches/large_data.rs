@@ -1,0 +1,190 @@
+//! Large samples: how many megabytes a second go from one process to another over loopback and what they cost in processor
+//! time, beside Cyclone's `ddsperf` in the same run; and how long a small sample waits behind large ones.
+//!
+//! `cargo bench -p rosless-graph --bench large_data`
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints for people")]
+
+use std::{
+    process::{Command, Stdio},
+    time::{Duration, Instant, SystemTime},
+};
+
+use rosless_graph::{Context, ContextOptions, EventLoop, Node, Qos};
+use rosless_tests::{
+    Daemon, DomainLease, Usage,
+    bench::{self, Figure, effort},
+    eventually_some,
+};
+use rosless_wire::std_msgs::msg::{UInt8MultiArray, UInt64};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+const SIZES: [usize; 2] = [1_000_000, 10_000_000];
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let number = |index: usize| arguments[index].parse::<u64>().expect("a number");
+    match arguments.get(1).map(String::as_str) {
+        Some("--talk") => talk(number(2) as u16, number(3) as usize),
+        Some("--listen") => listen(number(2) as u16),
+        _ => measure(Duration::from_secs(effort(6, 2))),
+    }
+}
+
+fn join<S: 'static>(domain: u16, node: &str) -> (EventLoop<S>, Node) {
+    let context = Context::new(ContextOptions::for_domain(domain)).expect("loopback is there");
+    (EventLoop::new(&context).expect("descriptors are left"), context.node(node).expect("the name is valid"))
+}
+
+/// Publishes as fast as there is room, and every millisecond a small sample with the time.
+fn talk(domain: u16, size: usize) {
+    let (event_loop, node) = join::<()>(domain, "talker");
+    let large = node.publisher::<UInt8MultiArray>("large", Qos::default().keep_all()).unwrap();
+    let small = node.publisher::<UInt64>("small", Qos::default()).unwrap();
+    let begin = Instant::now();
+    while (large.matched() == 0 || small.matched() == 0) && begin.elapsed() < PATIENCE {
+        event_loop.run_for(&mut (), Duration::from_millis(10)).unwrap();
+    }
+    event_loop.timer(Duration::from_millis(1), move |()| {
+        small.publish(&UInt64 { data: nanos() });
+    });
+    let sample = UInt8MultiArray { data: vec![7; size], ..Default::default() };
+    loop {
+        let full = !large.publish(&sample);
+        let turn = if full { Duration::from_millis(1) } else { Duration::ZERO };
+        event_loop.run_for(&mut (), turn).unwrap();
+    }
+}
+
+#[derive(Default)]
+struct Heard {
+    bytes: usize,
+    small: Vec<u64>,
+}
+
+/// Says each half second what has come since it began.
+fn listen(domain: u16) {
+    let (event_loop, node) = join::<Heard>(domain, "listener");
+    event_loop
+        .subscribe::<UInt8MultiArray>(
+            &node,
+            "large",
+            Qos::default().keep_all(),
+            |heard: &mut Heard, sample| {
+                heard.bytes += sample.message.data.len();
+            },
+        )
+        .unwrap();
+    event_loop
+        .subscribe::<UInt64>(&node, "small", Qos::default(), |heard: &mut Heard, sample| {
+            heard.small.push(nanos().saturating_sub(sample.message.data));
+        })
+        .unwrap();
+    event_loop.timer(Duration::from_millis(500), |heard| {
+        let small = &mut heard.small;
+        small.sort_unstable();
+        let at = |share: f64| small.get((small.len() as f64 * share) as usize).copied().unwrap_or(0);
+        println!("heard {} {} {} {}", nanos(), heard.bytes, at(0.5), at(0.99));
+    });
+    event_loop.run(&mut Heard::default()).unwrap();
+}
+
+/// The time of a clock that both processes have.
+fn nanos() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64)
+}
+
+struct Flow {
+    megabytes_per_second: f64,
+    /// Of both processes, in milliseconds for a megabyte.
+    cpu: f64,
+    note: String,
+}
+
+fn measure(watched: Duration) {
+    for size in SIZES {
+        let what = format!("{} MB samples", size / 1_000_000);
+        let ours = our_flow(size, watched);
+        let theirs = cyclone_flow(size, watched);
+        println!("{what}: {:.0} MB/s, {:.2} ms of processor for a MB", ours.megabytes_per_second, ours.cpu);
+        if let Some(theirs) = &theirs {
+            println!("  Cyclone {:.0} MB/s, {:.2} ms", theirs.megabytes_per_second, theirs.cpu);
+        }
+        let rate = Figure::new("large data", what.clone(), ours.megabytes_per_second, "MB/s").note(ours.note);
+        let cpu = Figure::new("large data", format!("{what}, processor time for a MB"), ours.cpu, "ms");
+        match theirs {
+            Some(theirs) => {
+                rate.against("Cyclone's ddsperf", theirs.megabytes_per_second).tell();
+                cpu.against("Cyclone's ddsperf", theirs.cpu).tell();
+            }
+            None => {
+                rate.tell();
+                cpu.note("ddsperf is not there (Debian package cyclonedds-tools)").tell();
+            }
+        }
+    }
+}
+
+fn our_flow(size: usize, watched: Duration) -> Flow {
+    let domain = DomainLease::acquire();
+    let own = std::env::current_exe().expect("this program is somewhere");
+    let start = |mode: &str, more: &[String]| {
+        let mut command = Command::new(&own);
+        command.arg(mode).arg(domain.id().to_string()).args(more);
+        Daemon::spawn(command)
+    };
+    let listener = start("--listen", &[]);
+    let talker = start("--talk", &[size.to_string()]);
+    let last = || {
+        let line = listener.find_map_last(|line| line.strip_prefix("heard ").map(str::to_owned))?;
+        let numbers: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
+        <[u64; 4]>::try_from(numbers).ok()
+    };
+    let until = |done: &dyn Fn([u64; 4]) -> bool| {
+        eventually_some("enough has come", PATIENCE + watched, || last().filter(|numbers| done(*numbers)))
+    };
+    let cpu = || [&talker, &listener].map(|daemon| Usage::of(daemon.pid()).expect("it still runs").cpu());
+    let [began, before, ..] = until(&|[_, bytes, ..]| bytes > 2 * size as u64);
+    let cpu_before = cpu();
+    let [ended, after, p50, p99] = until(&|[now, ..]| now > began + watched.as_nanos() as u64);
+    let spent: Duration = cpu().iter().zip(cpu_before).map(|(after, before)| *after - before).sum();
+    let megabytes = (after - before) as f64 / 1e6;
+    Flow {
+        megabytes_per_second: megabytes / ((ended - began) as f64 / 1e9),
+        cpu: spent.as_secs_f64() * 1e3 / megabytes,
+        note: format!(
+            "a small sample beside them takes {:.2} ms, p99 {:.2} ms",
+            p50 as f64 / 1e6,
+            p99 as f64 / 1e6
+        ),
+    }
+}
+
+/// The same by Cyclone's own program, which prints the rate each second.
+fn cyclone_flow(size: usize, watched: Duration) -> Option<Flow> {
+    let domain = DomainLease::acquire();
+    let start = |mode: &[&str]| bench::ddsperf(&domain, watched + Duration::from_secs(4), mode);
+    // Looked for first: a missing program would fail the benchmark instead of leaving a gap in the table.
+    start(&["help"]).stdout(Stdio::null()).status().ok()?;
+    let mut listener = Daemon::spawn(start(&["sub"]));
+    let mut talker = Daemon::spawn(start(&["pub", "size", &size.to_string()]));
+    std::thread::sleep(watched + Duration::from_secs(3));
+    let cpu: Duration = [&talker, &listener]
+        .map(|daemon| Usage::of(daemon.pid()).map_or(Duration::ZERO, |u| u.cpu()))
+        .iter()
+        .sum();
+    // `[PID] SECONDS  size BYTES total SAMPLES lost …`
+    let lines = listener.filter_map(|line| {
+        let (time, rest) = line.split_once("] ")?.1.trim_start().split_once(' ')?;
+        let total = rest.split_once(" total ")?.1.split_once(' ')?.0;
+        Some((time.parse::<f64>().ok()?, total.parse::<f64>().ok()? * size as f64 / 1e6))
+    });
+    talker.wait(PATIENCE);
+    listener.wait(PATIENCE);
+    let ((began, before), (ended, after)) = (*lines.first()?, *lines.last()?);
+    Some(Flow {
+        megabytes_per_second: (after - before) / (ended - began),
+        cpu: cpu.as_secs_f64() * 1e3 / after,
+        note: String::new(),
+    })
+}
