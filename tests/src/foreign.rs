@@ -105,7 +105,7 @@ impl Vendor {
 }
 
 /// Runs `set_up` in the build folder, one process at a time, because test binaries run side by side.
-fn in_shared_folder(set_up: impl FnOnce(&Path) -> Result<PathBuf>) -> Result<PathBuf> {
+pub(crate) fn in_shared_folder(set_up: impl FnOnce(&Path) -> Result<PathBuf>) -> Result<PathBuf> {
     let exe = std::env::current_exe()?;
     let folder = exe.ancestors().nth(3).context("test binary outside a build folder")?.join("foreign-peers");
     fs::create_dir_all(&folder)?;
@@ -115,12 +115,21 @@ fn in_shared_folder(set_up: impl FnOnce(&Path) -> Result<PathBuf>) -> Result<Pat
 }
 
 fn python_with_cyclone(_: &Path, folder: &Path) -> Result<PathBuf> {
-    let python = folder.join("venv/bin/python");
-    let works = || run(Command::new(&python).args(["-c", "import cyclonedds.domain"])).is_ok();
+    venv(&folder.join("venv"), &["cyclonedds"], "import cyclonedds.domain")
+}
+
+/// A Python that has these packages from PyPI, in a folder that all tests share.
+pub(crate) fn python_with(name: &str, packages: &[&str], proof: &str) -> Result<PathBuf> {
+    in_shared_folder(|folder| venv(&folder.join(name), packages, proof))
+}
+
+fn venv(folder: &Path, packages: &[&str], proof: &str) -> Result<PathBuf> {
+    let python = folder.join("bin/python");
+    let works = || run(Command::new(&python).args(["-c", proof])).is_ok();
     if !works() {
-        run(Command::new("python3").args(["-m", "venv"]).arg(folder.join("venv")))?;
-        run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "cyclonedds"]))?;
-        ensure!(works(), "the PyPI package cyclonedds is installed but cannot be imported");
+        run(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
+        run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(packages))?;
+        ensure!(works(), "the PyPI packages {packages:?} are installed but cannot be imported");
     }
     Ok(python)
 }
@@ -162,7 +171,7 @@ fn compiled_fast_peer(sources: &Path, folder: &Path) -> Result<PathBuf> {
     Ok(program)
 }
 
-fn run(command: &mut Command) -> Result<()> {
+pub(crate) fn run(command: &mut Command) -> Result<()> {
     let output = command.output().with_context(|| format!("cannot run {:?}", command.get_program()))?;
     if !output.status.success() {
         let errors = String::from_utf8_lossy(&output.stderr);

@@ -2,10 +2,14 @@
 
 pub mod bench;
 mod binary;
+#[cfg(feature = "browser")]
+mod browser;
+mod clients;
 mod domain;
 mod foreign;
 mod hosts;
 mod json_page;
+mod judge;
 mod process;
 #[cfg(feature = "scenario")]
 mod rig;
@@ -16,10 +20,14 @@ mod usage;
 mod wait;
 
 pub use binary::{example, sibling_binary};
+#[cfg(feature = "browser")]
+pub use browser::Browser;
+pub use clients::FoxgloveClient;
 pub use domain::DomainLease;
 pub use foreign::{ForeignEndpoint, ForeignPeer, ForeignSample, Vendor};
 pub use hosts::TwoHosts;
 pub use json_page::assert_documented;
+pub use judge::BagJudge;
 pub use process::Daemon;
 #[cfg(feature = "scenario")]
 pub use rig::Rig;

@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test prints for people")]
 
 use std::{
+    fs::File,
     io::{BufRead, BufReader, Read},
     path::PathBuf,
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
@@ -13,6 +14,8 @@ use std::{
     thread,
     time::Duration,
 };
+
+use rustix::pty::OpenptFlags;
 
 use crate::eventually_some;
 
@@ -39,6 +42,23 @@ impl Daemon {
         let mut daemon = Self::launch(command);
         let stdin = daemon.child.stdin.take().expect("stdin is piped");
         (daemon, stdin)
+    }
+
+    /// Like [`Daemon::spawn`], with a terminal as standard input, and the end at which the test sits.
+    ///
+    /// # Panics
+    /// Where the system has no terminal to give.
+    pub fn spawn_at_terminal(mut command: Command) -> (Self, File) {
+        let ours = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+        rustix::pty::grantpt(&ours)
+            .and_then(|()| rustix::pty::unlockpt(&ours))
+            .expect("a terminal of our own");
+        let name = rustix::pty::ptsname(&ours, Vec::new()).expect("terminals have names");
+        let path = name.into_string().expect("a path");
+        let theirs =
+            File::options().read(true).write(true).open(path).expect("the other end of the terminal");
+        command.stdin(theirs);
+        (Self::launch(command), File::from(ours))
     }
 
     fn launch(mut command: Command) -> Self {

@@ -110,3 +110,23 @@ impl<S: 'static> Rig<S> {
         })
     }
 }
+
+/// Lets a test's own fixture be used like the [`Rig`] in its field `rig`.
+#[macro_export]
+macro_rules! extends_rig {
+    ($fixture:ty, $seen:ty) => {
+        impl std::ops::Deref for $fixture {
+            type Target = $crate::Rig<$seen>;
+
+            fn deref(&self) -> &Self::Target {
+                &self.rig
+            }
+        }
+
+        impl std::ops::DerefMut for $fixture {
+            fn deref_mut(&mut self) -> &mut Self::Target {
+                &mut self.rig
+            }
+        }
+    };
+}

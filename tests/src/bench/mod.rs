@@ -3,11 +3,13 @@
 //! A benchmark prints its own table for people; [`Figure::tell`] adds one line of JSON per figure when it runs under the
 //! gatherer, so that no figure is copied by hand.
 
+mod ddsperf;
 mod document;
 mod figure;
 mod machine;
 mod table;
 
+pub use ddsperf::ddsperf;
 pub use document::{Document, Unmarked};
 pub use figure::{Baseline, Figure, Gathered, Limit, Of, Target, Verdict};
 pub use machine::describe;

@@ -59,15 +59,34 @@ pub(crate) fn heard<M: Message>(peer: &Rc<RefCell<ForeignPeer>>, id: &str) -> Ve
     peer.borrow().samples(id).iter().map(|s| cdr::from_payload(&s.payload).expect("a message")).collect()
 }
 
+/// The three services of an action as a client of another vendor calls them.
+struct Client {
+    send: ForeignClient<SendGoal<Fibonacci>>,
+    result: ForeignClient<GetResult<Fibonacci>>,
+    cancel: ForeignClient<CancelGoal>,
+}
+
+impl Client {
+    fn new(peer: &Rc<RefCell<ForeignPeer>>) -> Self {
+        Self {
+            send: ForeignClient::new(peer, "/fibonacci/_action/send_goal"),
+            result: ForeignClient::new(peer, "/fibonacci/_action/get_result"),
+            cancel: ForeignClient::new(peer, "/fibonacci/_action/cancel_goal"),
+        }
+    }
+
+    fn is_matched(&self) -> bool {
+        self.send.is_matched() && self.result.is_matched() && self.cancel.is_matched()
+    }
+}
+
 #[test]
 fn goal_with_feedback_then_one_that_is_canceled_and_one_that_is_rejected() {
     for vendor in Vendor::ALL {
         let domain = DomainLease::acquire();
         let Some(peer) = vendor.start(domain.id()) else { return };
         let peer = Rc::new(RefCell::new(peer));
-        let mut send = ForeignClient::<SendGoal<Fibonacci>>::new(&peer, "/fibonacci/_action/send_goal");
-        let mut result = ForeignClient::<GetResult<Fibonacci>>::new(&peer, "/fibonacci/_action/get_result");
-        let mut cancel = ForeignClient::<CancelGoal>::new(&peer, "/fibonacci/_action/cancel_goal");
+        let mut client = Client::new(&peer);
         read_topic::<FeedbackMessage<Fibonacci>>(
             &peer,
             "feedback",
@@ -83,27 +102,27 @@ fn goal_with_feedback_then_one_that_is_canceled_and_one_that_is_rejected() {
         let mut ours = fibonacci_server(&domain);
         ours.run_until("matched", |_| {
             let topics = peer.borrow().matched("feedback") == 1 && peer.borrow().matched("status") == 1;
-            topics && send.is_matched() && result.is_matched() && cancel.is_matched()
+            topics && client.is_matched()
         });
         let goal = |id: u8, order: i32| SendGoalRequest::<Fibonacci> {
             goal_id: UUID { uuid: [id; 16] },
             goal: FibonacciGoal { order },
         };
 
-        let asked = send.call(&goal(1, 3));
+        let asked = client.send.call(&goal(1, 3));
         ours.run_until("the goal accepted and begun", |goals| {
-            send.answers().contains_key(&asked) && goals.len() == 1
+            client.send.answers().contains_key(&asked) && goals.len() == 1
         });
-        assert!(send.answers()[&asked].accepted, "{vendor:?}");
-        let waiting = result.call(&GetResultRequest::new(UUID { uuid: [1; 16] }));
+        assert!(client.send.answers()[&asked].accepted, "{vendor:?}");
+        let waiting = client.result.call(&GetResultRequest::new(UUID { uuid: [1; 16] }));
         for count in 1..=3 {
             ours.state[0].publish_feedback(FibonacciFeedback { sequence: vec![1; count] });
         }
         ours.state[0].succeed(FibonacciResult { sequence: vec![1, 1, 2] }).unwrap();
         ours.run_until("feedback and result", |_| {
-            result.answers().contains_key(&waiting) && peer.borrow().samples("feedback").len() == 3
+            client.result.answers().contains_key(&waiting) && peer.borrow().samples("feedback").len() == 3
         });
-        let answer = &result.answers()[&waiting];
+        let answer = &client.result.answers()[&waiting];
         assert_eq!(
             (answer.status, &answer.result.sequence[..]),
             (GoalStatus::STATUS_SUCCEEDED, &[1, 1, 2][..])
@@ -114,24 +133,24 @@ fn goal_with_feedback_then_one_that_is_canceled_and_one_that_is_rejected() {
             .collect();
         assert_eq!(lengths, [1, 2, 3], "{vendor:?}");
 
-        let asked = send.call(&goal(2, 30));
+        let asked = client.send.call(&goal(2, 30));
         ours.run_until("the second goal begun", |goals| {
-            send.answers().contains_key(&asked) && goals.len() == 2
+            client.send.answers().contains_key(&asked) && goals.len() == 2
         });
         let info = GoalInfo { goal_id: UUID { uuid: [2; 16] }, ..Default::default() };
-        let canceled = cancel.call(&CancelGoalRequest { goal_info: info });
+        let canceled = client.cancel.call(&CancelGoalRequest { goal_info: info });
         ours.run_until("the cancel accepted", |goals| {
-            cancel.answers().contains_key(&canceled) && goals[1].is_canceling()
+            client.cancel.answers().contains_key(&canceled) && goals[1].is_canceling()
         });
-        assert_eq!(cancel.answers()[&canceled].goals_canceling.len(), 1, "{vendor:?}");
+        assert_eq!(client.cancel.answers()[&canceled].goals_canceling.len(), 1, "{vendor:?}");
         ours.state[1].canceled(FibonacciResult { sequence: vec![1] }).unwrap();
-        let waiting = result.call(&GetResultRequest::new(UUID { uuid: [2; 16] }));
-        ours.run_until("the canceled result", |_| result.answers().contains_key(&waiting));
-        assert_eq!(result.answers()[&waiting].status, GoalStatus::STATUS_CANCELED, "{vendor:?}");
+        let waiting = client.result.call(&GetResultRequest::new(UUID { uuid: [2; 16] }));
+        ours.run_until("the canceled result", |_| client.result.answers().contains_key(&waiting));
+        assert_eq!(client.result.answers()[&waiting].status, GoalStatus::STATUS_CANCELED, "{vendor:?}");
 
-        let asked = send.call(&goal(3, -1));
-        ours.run_until("the third goal answered", |_| send.answers().contains_key(&asked));
-        assert!(!send.answers()[&asked].accepted, "{vendor:?}");
+        let asked = client.send.call(&goal(3, -1));
+        ours.run_until("the third goal answered", |_| client.send.answers().contains_key(&asked));
+        assert!(!client.send.answers()[&asked].accepted, "{vendor:?}");
         let final_status = || {
             heard::<GoalStatusArray>(&peer, "status")
                 .last()
@@ -155,9 +174,7 @@ fn each_service_of_an_action_tells_of_its_calls_when_asked_to() {
         let domain = DomainLease::acquire();
         let Some(peer) = vendor.start(domain.id()) else { return };
         let peer = Rc::new(RefCell::new(peer));
-        let mut send = ForeignClient::<SendGoal<Fibonacci>>::new(&peer, "/fibonacci/_action/send_goal");
-        let mut result = ForeignClient::<GetResult<Fibonacci>>::new(&peer, "/fibonacci/_action/get_result");
-        let mut cancel = ForeignClient::<CancelGoal>::new(&peer, "/fibonacci/_action/cancel_goal");
+        let mut client = Client::new(&peer);
         let topic = |service: &str| format!("rt/fibonacci/_action/{service}/_service_event");
         let qos = "reliable,volatile,10";
         read_topic::<Event<SendGoal<Fibonacci>>>(&peer, "send", &topic("send_goal"), qos);
@@ -166,16 +183,16 @@ fn each_service_of_an_action_tells_of_its_calls_when_asked_to() {
         let mut ours = introspected_fibonacci_server(&domain, Introspection::Contents);
         ours.run_until("matched", |_| {
             let events = ["send", "result", "cancel"].iter().all(|id| peer.borrow().matched(id) == 1);
-            events && send.is_matched() && result.is_matched() && cancel.is_matched()
+            events && client.is_matched()
         });
         let goal_id = UUID { uuid: [1; 16] };
-        send.call(&SendGoalRequest { goal_id: goal_id.clone(), goal: FibonacciGoal { order: 3 } });
+        client.send.call(&SendGoalRequest { goal_id: goal_id.clone(), goal: FibonacciGoal { order: 3 } });
         ours.run_until("the goal begun", |goals| goals.len() == 1);
         let goal_info = GoalInfo { goal_id: goal_id.clone(), ..Default::default() };
-        cancel.call(&CancelGoalRequest { goal_info });
+        client.cancel.call(&CancelGoalRequest { goal_info });
         ours.run_until("the cancel accepted", |goals| goals[0].is_canceling());
         ours.state[0].canceled(FibonacciResult::default()).unwrap();
-        result.call(&GetResultRequest::new(goal_id));
+        client.result.call(&GetResultRequest::new(goal_id));
         let received_and_sent =
             [(ServiceEventInfo::REQUEST_RECEIVED, 1, 0), (ServiceEventInfo::RESPONSE_SENT, 0, 1)];
         ours.run_until("what the three services tell", |_| {

@@ -2,7 +2,7 @@
 //!
 //! `ROSLESS_ONCE=200` repeats each case that often.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rosless_graph::{Qos, Sample};
 use rosless_tests::{DomainLease, Vendor};
@@ -15,6 +15,15 @@ const KEEP_ALIVE: Duration = Duration::from_millis(100);
 
 pub(crate) fn rounds() -> usize {
     std::env::var("ROSLESS_ONCE").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(2)
+}
+
+/// What took longer than it should is said at once, with the time of day, so that it can be found in a capture.
+fn noted(domain: &DomainLease, round: usize, took: Duration) -> Duration {
+    if took > Duration::from_millis(300) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs_f64();
+        println!("slow: domain {}, round {round} took {took:.1?}, ended at {now:.3}", domain.id());
+    }
+    took
 }
 
 fn text(round: usize) -> Text {
@@ -63,7 +72,7 @@ fn our_new_publisher_reaches_their_subscription() {
             ours.run_until("the sample is there", |()| peer.samples("r").len() > round);
             let samples = peer.samples("r");
             assert_eq!(cdr::from_payload::<Text>(&samples[round].payload), Ok(text(round)), "{vendor:?}");
-            matched
+            noted(domain, round, matched)
         };
         Some((0..rounds()).map(round).collect())
     });
@@ -84,7 +93,7 @@ fn their_new_publisher_reaches_our_subscription() {
             peer.write("w", &cdr::to_payload(&text(round)));
             let until = Instant::now() + KEEP_ALIVE;
             ours.run_until("they have left", |_| Instant::now() > until);
-            times.push(began.elapsed().saturating_sub(KEEP_ALIVE));
+            times.push(noted(domain, round, began.elapsed().saturating_sub(KEEP_ALIVE)));
             drop(peer);
             ours.run_until("the sample is there", |heard| heard.len() > round);
             assert_eq!(ours.state[round], text(round), "{vendor:?}");
@@ -106,7 +115,7 @@ fn our_publisher_reaches_their_new_subscription() {
             ours.run_until("matched", |()| publisher.matched() == 1);
             publisher.publish(&text(round));
             ours.run_until("the sample is there", |()| peer.samples("r").len() == 1);
-            times.push(began.elapsed());
+            times.push(noted(domain, round, began.elapsed()));
             peer.delete("r");
             ours.run_until("it has left", |()| publisher.matched() == 0);
         }
@@ -129,7 +138,7 @@ fn their_publisher_reaches_our_new_subscription() {
             peer.write("w", &cdr::to_payload(&text(round)));
             ours.run_until("the sample is there", |heard| !heard.is_empty());
             assert_eq!(ours.state, [text(round)], "{vendor:?}");
-            began.elapsed()
+            noted(domain, round, began.elapsed())
         };
         Some((0..rounds()).map(&mut round).collect())
     });

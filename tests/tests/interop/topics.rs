@@ -1,7 +1,7 @@
 //! Publishing and subscribing in both directions.
 
-use rosless_graph::{Qos, Sample};
-use rosless_tests::{DomainLease, Vendor};
+use rosless_graph::{Qos, Sample, Subscription};
+use rosless_tests::{DomainLease, ForeignPeer, Vendor};
 use rosless_wire::{
     Message, cdr, names,
     std_msgs::msg::{String as Text, UInt8MultiArray},
@@ -48,16 +48,24 @@ fn what_we_publish_arrives() {
     });
 }
 
+type Texts = Vec<Text>;
+
+/// A listener of ours to `chatter` that has met a writer of the vendor's, `w`.
+fn listener(domain: &DomainLease, vendor: Vendor) -> Option<(Ours<Texts>, Subscription<Texts>, ForeignPeer)> {
+    let mut peer = vendor.start(domain.id())?;
+    let mut ours = Ours::new(domain, "listener", Vec::<Text>::new());
+    let heard = |heard: &mut Vec<Text>, sample: Sample<Text>| heard.push(sample.message);
+    let subscription =
+        ours.event_loop.subscribe(&ours.node, "chatter", Qos::default().keep_all(), heard).unwrap();
+    peer.writer("w", "rt/chatter", &dds_type::<Text>(), RELIABLE, &typehash(Text::TYPE_HASH));
+    ours.run_until("both sides matched", |_| subscription.matched() == 1 && peer.matched("w") == 1);
+    Some((ours, subscription, peer))
+}
+
 #[test]
 fn what_they_publish_arrives() {
     for_each_vendor(|domain, vendor| {
-        let Some(mut peer) = vendor.start(domain.id()) else { return };
-        let mut ours = Ours::new(domain, "listener", Vec::<Text>::new());
-        let heard = |heard: &mut Vec<Text>, sample: Sample<Text>| heard.push(sample.message);
-        let subscription =
-            ours.event_loop.subscribe(&ours.node, "chatter", Qos::default().keep_all(), heard).unwrap();
-        peer.writer("w", "rt/chatter", &dds_type::<Text>(), RELIABLE, &typehash(Text::TYPE_HASH));
-        ours.run_until("both sides matched", |_| subscription.matched() == 1 && peer.matched("w") == 1);
+        let Some((mut ours, subscription, mut peer)) = listener(domain, vendor) else { return };
         let sent: Vec<_> = (0..50).map(|i| text(&"y".repeat(i))).collect();
         for message in &sent {
             peer.write("w", &cdr::to_payload(message));
@@ -121,13 +129,7 @@ fn a_megabyte_goes_both_ways() {
 #[test]
 fn garbage_is_counted_and_the_next_sample_is_heard() {
     for_each_vendor(|domain, vendor| {
-        let Some(mut peer) = vendor.start(domain.id()) else { return };
-        let mut ours = Ours::new(domain, "listener", Vec::<Text>::new());
-        let heard = |heard: &mut Vec<Text>, sample: Sample<Text>| heard.push(sample.message);
-        let subscription =
-            ours.event_loop.subscribe(&ours.node, "chatter", Qos::default().keep_all(), heard).unwrap();
-        peer.writer("w", "rt/chatter", &dds_type::<Text>(), RELIABLE, &typehash(Text::TYPE_HASH));
-        ours.run_until("both sides matched", |_| subscription.matched() == 1 && peer.matched("w") == 1);
+        let Some((mut ours, subscription, mut peer)) = listener(domain, vendor) else { return };
         peer.write("w", &[0, 1, 0, 0, 0xff, 0xff, 0xff, 0xff]);
         peer.write("w", &[0, 1, 0, 0, 2, 0, 0, 0, 0xc3, 0]);
         peer.write("w", &cdr::to_payload(&text("fine")));

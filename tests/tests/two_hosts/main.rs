@@ -3,6 +3,7 @@
 
 mod changing;
 mod ipv6;
+mod large;
 mod strangers;
 
 use std::{process::Command, time::Duration};

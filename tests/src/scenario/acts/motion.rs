@@ -1,6 +1,6 @@
 //! A robot moves along a square without stopping at its corners.
 
-use std::{cell::RefCell, rc::Rc, time::Duration};
+use std::{cell::RefCell, f64::consts::FRAC_PI_2, rc::Rc, time::Duration};
 
 use rosless_graph::{
     Qos,
@@ -17,9 +17,9 @@ use rosless_wire::{
 
 use crate::scenario::{Heard, Observer, PATIENCE, Role};
 
-const START: [f64; 6] = [-0.6, 0.0, 1.4, 0.0, 0.6, 0.0];
+const START: [f64; 6] = [-FRAC_PI_2, -1.2, 1.8, -0.6 - FRAC_PI_2, -FRAC_PI_2, 0.0];
 /// Corners in the order they are passed, m.
-const CORNERS: [[f64; 2]; 5] = [[0.08, 0.50], [0.08, 0.58], [-0.08, 0.58], [-0.08, 0.50], [0.08, 0.50]];
+const CORNERS: [[f64; 2]; 5] = [[0.08, 0.42], [0.08, 0.58], [-0.08, 0.58], [-0.08, 0.42], [0.08, 0.42]];
 
 /// What was seen of a sequence.
 #[derive(Debug, Clone, PartialEq)]
@@ -170,8 +170,8 @@ fn square() -> ExecuteMotionPrimitiveSequenceGoal {
     };
     let corner = |(index, [x, y]): (usize, &[f64; 2])| {
         let pose = Pose {
-            position: Point { x: *x, y: *y, z: 0.11 },
-            orientation: Quaternion { x: 0.644218, y: 0.0, z: 0.0, w: 0.764842 },
+            position: Point { x: *x, y: *y, z: 0.30 },
+            orientation: Quaternion { x: 1.0, y: 0.0, z: 0.0, w: 0.0 },
         };
         MotionPrimitive {
             r#type: MotionPrimitive::LINEAR_CARTESIAN,
