@@ -16,10 +16,6 @@ fn every_daemon_vanishes_at_once_when_asked_to_leave() {
     for role in Role::ALL {
         system.daemon(role).signal("INT");
         let what = format!("{role:?} is gone");
-        report.took(
-            &what,
-            observer
-                .wait(&what, AT_ONCE, || !observer.sees(role)),
-        );
+        report.took(&what, observer.wait(&what, AT_ONCE, || !observer.sees(role)));
     }
 }

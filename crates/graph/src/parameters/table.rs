@@ -1,5 +1,7 @@
 //! A program's parameters as one struct: declared from a table, judged together, read as a whole.
 
+use std::rc::Rc;
+
 use super::{Descriptor, NamedValue, ParameterValue};
 use crate::{Error, Node, Result};
 
