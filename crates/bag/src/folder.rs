@@ -13,8 +13,7 @@ use serde_json::json;
 use crate::sqlite::SqliteWriter;
 use crate::{
     Bag, Error, FileSummary, METADATA, McapWriter, Message, Metadata, Result, Topic, TopicSummary,
-    WriteOptions,
-    safe_file::sync_folder,
+    WriteOptions, safe_file::sync_folder,
 };
 
 /// In what kind of files messages are kept.
@@ -433,7 +432,8 @@ impl BagWriter {
     }
 
     fn losses(&self) -> BTreeMap<String, String> {
-        let with_loss = self.topics.iter().filter(|state| state.loss != Loss::default() || state.unwritten > 0);
+        let with_loss =
+            self.topics.iter().filter(|state| state.loss != Loss::default() || state.unwritten > 0);
         with_loss
             .map(|state| {
                 let Loss { dropped, lost } = state.loss;

@@ -402,6 +402,8 @@ impl Writer {
         let Some(ring) = self.ring else { return Ok(()) };
         let oldest = ring.before.map_or(0, |before| now.saturating_sub(before.as_nanos() as u64));
         let first = self.kept.front().map_or(now, |(_, message)| message.log_time.max(oldest).min(now));
+        // One that is over ends with the first message after it, and there was none.
+        self.until = self.until.filter(|until| *until >= now);
         match (self.bag.counts().0 > 0, self.until) {
             (_, Some(_)) => {}
             (true, None) => self.bag.split(first)?,

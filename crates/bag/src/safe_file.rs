@@ -64,10 +64,10 @@ impl Disk for File {
     }
 }
 
-/// `ROSLESS_TEST_FAULT=slow-disk`: a disk on which every write takes a second.
+/// `ROSLESS_TEST_FAULT=slow-disk`: a disk on which every write takes 0.3 s.
 fn stall() {
     if cfg!(debug_assertions) && std::env::var_os("ROSLESS_TEST_FAULT").is_some_and(|f| f == "slow-disk") {
-        std::thread::sleep(std::time::Duration::from_secs(1));
+        std::thread::sleep(std::time::Duration::from_millis(300));
     }
 }
 

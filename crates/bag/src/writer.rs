@@ -330,7 +330,9 @@ impl McapWriter {
             let count = channel.index.len() as u64;
             channel.index.clear();
             match written.is_ok() {
-                true => (channel.count, self.message_count) = (channel.count + count, self.message_count + count),
+                true => {
+                    (channel.count, self.message_count) = (channel.count + count, self.message_count + count)
+                }
                 false => channel.unwritten += count,
             }
         }
