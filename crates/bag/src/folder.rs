@@ -318,7 +318,11 @@ impl BagWriter {
         let part = self.part.as_mut().ok_or_else(|| Error::Usage("the recording is closed".into()))?;
         let state = &mut self.topics[topic];
         let id = state.announce(part)?;
-        part.write(id, message)?;
+        let written = part.write(id, message);
+        if written.is_err() && part.unwritten(id) == 0 {
+            return written;
+        }
+        // One that was taken with a chunk that the disk refused is counted, and taken off with that chunk.
         state.count += 1;
         self.bytes += message.data.len() as u64;
         if let Some(file) = self.files.last_mut() {
@@ -328,7 +332,7 @@ impl BagWriter {
             file.duration = end.max(file.start) - file.start;
             file.message_count += 1;
         }
-        Ok(())
+        written
     }
 
     /// Ends this part and begins the next, which repeats what late joiners of latched topics would get.

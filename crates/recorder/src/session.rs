@@ -167,6 +167,10 @@ struct Early {
     clock: Option<ClockOffset>,
 }
 
+/// An acknowledgement this much older than its START belongs to another.
+const RECENT: i64 = 10_000_000_000;
+/// A START that is not heard so long after its acknowledgement was lost.
+const UNHEARD: i64 = 1_000_000_000;
 /// So many systems may be early.
 const MOST_EARLY: usize = 1000;
 
@@ -186,6 +190,8 @@ pub struct Follower {
     asked: i64,
     /// Acknowledgements of systems that were not seen yet.
     early: Vec<Early>,
+    /// When ACK_START came of a session whose START was not heard, what it is called, and who sent it.
+    unannounced: Option<(i64, String, String)>,
     /// It goes on with the take of an earlier recorder, and may not have found all of its systems yet.
     resumed: bool,
     outside: Vec<String>,
@@ -212,9 +218,8 @@ impl Follower {
             Input::Stop => self.asked = now.0,
             Input::Ack { system, start, session, stamp } => {
                 if start && self.manifest.is_none() {
-                    // Its controller has just come, and its START was not heard: this is as good.
-                    self.start(session, vec![system.clone()], now);
-                    self.asked = 0;
+                    // Its controller has just come, and its START is not heard yet, or never will be.
+                    self.unannounced.get_or_insert((now.0, session, system.clone()));
                 }
                 self.acknowledged(&system, start, stamp, now);
             }
@@ -255,14 +260,14 @@ impl Follower {
 
     /// The system's clock said `stamp` at some instant between the question and now.
     fn acknowledged(&mut self, system: &str, start: bool, stamp: i64, now: Wall) {
-        let Some(manifest) = &mut self.manifest else { return };
         let span = now.0.saturating_sub(self.asked);
         let middle = self.asked.saturating_add(span / 2);
-        let known = self.asked > 0 && span < 60_000_000_000;
+        let known = self.asked > 0 && span < 60_000_000_000 && self.manifest.is_some();
         let clock =
             known.then(|| ClockOffset { nanoseconds: stamp.saturating_sub(middle), uncertainty: span / 2 });
         let ack = (now.0, stamp);
-        let meant = manifest.systems.iter_mut().find(|(full, _)| is_meant(full, system));
+        let mut systems = self.manifest.iter_mut().flat_map(|manifest| &mut manifest.systems);
+        let meant = systems.find(|(full, _)| is_meant(full, system));
         match meant {
             Some((_, entry)) => entry.acknowledged(start, ack, clock),
             None if self.early.len() < MOST_EARLY => {
@@ -278,6 +283,7 @@ impl Follower {
             return;
         }
         self.asked = now.0;
+        self.unannounced = None;
         let goes_on = |seen: &Seen| {
             let member = self.manifest.as_ref().and_then(|manifest| manifest.systems.get(&seen.name));
             member.is_some_and(|entry| !entry.outside_session) && (seen.active || seen.session.is_some())
@@ -288,7 +294,7 @@ impl Follower {
         }
         if self.manifest.is_none() {
             (self.joined, self.resumed, self.since) = (false, false, None);
-            self.early.clear();
+            self.early.retain(|early| now.0 - early.ack.0 < RECENT);
             self.manifest =
                 Some(Manifest { session: session.clone(), started: now.0, ..Manifest::default() });
             self.outputs.push_back(Output::Open { session: session.clone(), resume: false });
@@ -350,6 +356,13 @@ impl Follower {
             if !seen.active {
                 self.outside.retain(|name| *name != seen.name);
             }
+        }
+        if let Some((_, session, system)) = self.unannounced.take_if(|(at, ..)| now.0 - *at > UNHEARD)
+            && self.manifest.is_none()
+        {
+            self.start(session, vec![system], now);
+            // When it was said is not known.
+            self.asked = 0;
         }
         let Some(manifest) = &self.manifest else { return };
         let patient = now.0 - *self.since.get_or_insert(now.0) <= NOBODY;
@@ -521,11 +534,12 @@ mod tests {
 
     #[test]
     fn acknowledgements_that_come_before_their_start_or_their_system_are_kept() {
-        let ack = || Input::Ack { system: "a".into(), start: true, session: "t".into(), stamp: 2 };
+        let ack = || Input::Ack { system: "a".into(), start: true, session: String::new(), stamp: 2 };
         let mut follower = Follower::default();
         follower.handle(ack(), Wall(1));
-        assert_eq!(drain(&mut follower), [Output::Open { session: "t".into(), resume: false }]);
+        assert_eq!(drain(&mut follower), [], "it has no name yet");
         follower.handle(start("t", &["a"]), Wall(2));
+        assert_eq!(drain(&mut follower), [Output::Open { session: "t".into(), resume: false }]);
         follower.handle(Input::Systems(vec![seen("/a", Some("t"), true)]), Wall(3));
         assert_eq!(drain(&mut follower), [], "one take");
         let entry = &follower.manifest().unwrap().systems["/a"];
@@ -535,5 +549,13 @@ mod tests {
             Some(2),
             "not from the acknowledgement"
         );
+        // A START that never comes costs no more than a second.
+        let mut follower = Follower::default();
+        follower.handle(ack(), Wall(1));
+        follower.handle(Input::Systems(vec![seen("/a", None, true)]), Wall(1));
+        follower.handle(Input::Systems(vec![seen("/a", None, true)]), Wall(2 + UNHEARD));
+        let opened = Output::Open { session: String::new(), resume: false };
+        assert!(drain(&mut follower).contains(&opened));
+        assert_eq!(follower.manifest().unwrap().systems["/a"].ack_start, Some((1, 2)));
     }
 }

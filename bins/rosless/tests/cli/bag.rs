@@ -244,6 +244,8 @@ fn keys_pause_and_split_a_recording_and_write_snapshots() {
     eventually("a pause", SOON, || ask(&world, "is_paused", "IsPaused").contains("paused=True"));
     terminal.write_all(b" ").unwrap();
     eventually("it goes on", SOON, || ask(&world, "is_paused", "IsPaused").contains("paused=False"));
+    // Until the first one is over, a trigger prolongs it.
+    thread::sleep(Duration::from_millis(600));
     terminal.write_all(b"s").unwrap();
     eventually("the second snapshot", SOON, || info(&world, &bag)["files"].as_array().unwrap().len() == 2);
     end(recorder, 0);
