@@ -85,6 +85,7 @@ fn refuse(error: &clap::Error) -> Result<()> {
 mod tests {
     use super::*;
 
+    /// Does what daemons do.
     #[derive(Debug, Parser)]
     struct Daemon {
         #[command(subcommand)]
@@ -108,6 +109,11 @@ mod tests {
         settings.environment.spin = Duration::from_micros(7);
         let parsed = parse(words.split(' ').map(str::to_owned).collect(), &mut settings)?;
         Ok((parsed, settings.environment.spin))
+    }
+
+    #[test]
+    fn help_says_what_the_program_is_for() {
+        assert!(command::<Daemon>().render_help().to_string().starts_with("Does what daemons do"));
     }
 
     #[test]
