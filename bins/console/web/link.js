@@ -3,7 +3,7 @@
 const BEAT = 1000, STALE = 3500, AGAIN = [300, 700, 1500, 3000];
 
 class Link extends EventTarget {
-  #socket = null; #questions = new Map(); #next = 1; #subs = new Map(); #tries = 0; #heard = 0; #wantsGraph = false; #measured = []; #left = false;
+  #socket = null; #questions = new Map(); #next = 1; #subs = new Map(); #tries = 0; #heard = 0; #wantsGraph = false; #measured = []; #left = false; #skew = 0;
   state = "connecting"; welcome = null; graph = null; operators = {}; rates = {};
 
   start() {
@@ -54,7 +54,9 @@ class Link extends EventTarget {
         if (question) "ok" in message ? question.resolve(message.ok) : question.reject(new Error(message.error));
         break;
       }
-      case "message": this.#subs.get(message.sub)?.callback(message.value, message); break;
+      // A browser's clock may be another one: ages are told by its own.
+      case "beat": { const skew = Date.now() - message.t; this.#skew = Math.abs(skew) > 400 ? skew : 0; break; }
+      case "message": message.t += this.#skew; this.#subs.get(message.sub)?.callback(message.value, message); break;
       case "welcome": this.welcome = message; this.#emit("welcome"); break;
       case "graph": this.graph = message; this.#emit("graph"); break;
       case "operators": this.operators = message.operators; this.#emit("operators"); break;
@@ -78,9 +80,12 @@ class Link extends EventTarget {
   /** Says something that is not answered. */
   say(op, fields = {}) { this.#send({ op, ...fields }); }
 
-  /** Values of a topic, at most every `period` ms, until the returned function is called. Waits for a topic that is not there. */
-  subscribe(topic, type, callback, period = 50) {
-    const sub = this.#next++, s = { topic, type, callback, period, ended: false };
+  /**
+   * Values of a topic, at most every `period` ms of each publisher, until the returned function is called. Waits for a topic that is
+   * not there. With `keep` the console keeps the last so many for whoever comes later; after a break they come again.
+   */
+  subscribe(topic, type, callback, period = 50, keep = 0) {
+    const sub = this.#next++, s = { topic, type, callback, period, keep, ended: false };
     this.#subs.set(sub, s);
     this.#subscribe(sub, s);
     return () => { s.ended = true; this.#subs.delete(sub); this.say("unsubscribe", { sub }); };
@@ -88,7 +93,7 @@ class Link extends EventTarget {
 
   #subscribe(sub, s) {
     if (this.#socket?.readyState !== WebSocket.OPEN) return;
-    this.ask("subscribe", { sub, topic: s.topic, type: s.type ?? null, period: s.period }).catch((error) => {
+    this.ask("subscribe", { sub, topic: s.topic, type: s.type ?? null, period: s.period, keep: s.keep }).catch((error) => {
       s.error?.(error);
       if (!s.ended) setTimeout(() => { if (!s.ended) this.#subscribe(sub, s); }, 1500);
     });
