@@ -143,16 +143,18 @@ impl App {
         };
         let own = self.context.gid().prefix();
         let graph = self.graph();
-        let listening = graph.subscriptions(&key.0).iter().filter(|s| s.gid.prefix() != own).count();
+        let listening = graph.subscriptions(&key.0);
+        // A page that shows this topic makes us one of them; it does not count, and it must not be taken for another one.
+        let ours = listening.iter().filter(|s| s.gid.prefix() == own).count();
         let matched = publisher.matched();
-        if matched < listening && waited < MATCHING {
+        if matched < listening.len() && waited < MATCHING {
             self.handle
                 .once(LOOKING, move |app| app.publish_when_heard(key, payload, waited + LOOKING, done));
             return;
         }
         let sent = publisher.publish(payload);
         let answer = if sent {
-            Ok(serde_json::json!({"listeners": matched}))
+            Ok(serde_json::json!({"listeners": matched.saturating_sub(ours)}))
         } else {
             Err("the send queue is full".to_owned())
         };

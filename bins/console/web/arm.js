@@ -28,6 +28,8 @@ export default function (main, page) {
   const hand = value(5000), plots = h("div.grid", h("div.card", h("h2", "Joint angles"), angles.element), h("div.card", h("h2", "Joint speeds"), speeds.element)), fresh = ages(plots, 1500);
   const view = new View({ label: "The arm, the launcher and the ball", target: [-0.35, 0, 0.4], distance: 2.7, yaw: -1.1, pitch: 0.28, shapes, moving: () => frames.moving });
   page.ends(() => view.end());
+  /** What stands still is not drawn again. */
+  function stir() { if (frames.moving > performance.now()) view.touch(); }
 
   // Aim.
   const inputs = {}, wanted = { x: 0, z: -1, phi: 0, psi: 0.9, speed: 4 };
@@ -111,8 +113,8 @@ export default function (main, page) {
     draw();
   });
   page.ends(() => ends.forEach((end) => end()));
-  page.subscribe("/tf", "tf2_msgs/msg/TFMessage", (m) => { frames.hear(m, robot); view.touch(); }, 50);
-  page.subscribe("/tf_static", "tf2_msgs/msg/TFMessage", (m) => { frames.hear(m); view.touch(); }, 0);
+  page.subscribe("/tf", "tf2_msgs/msg/TFMessage", (m) => { frames.hear(m, robot); stir(); }, 50);
+  page.subscribe("/tf_static", "tf2_msgs/msg/TFMessage", (m) => { frames.hear(m); stir(); }, 0);
 
   function follow(found) {
     // A moment without anybody is no other arm: what was there stays, and grows old.
@@ -127,7 +129,7 @@ export default function (main, page) {
     hear("robot_description", TEXT, (m) => describe(m.data), 0);
     hear("joint_states", "sensor_msgs/msg/JointState", (m, info) => {
       if (!robot?.hear(frames, m)) return;
-      view.touch();
+      stir();
       const now = JOINTS.map((name) => m.position[m.name.indexOf(name)]);
       if (now.every(Number.isFinite)) { fresh.touch(info.t); angles.add(now, info.t); speeds.add(rates, info.t); }
     }, 50);

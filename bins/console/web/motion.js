@@ -11,7 +11,7 @@ const KEPT = 300, DONE = 8, MOST = 200;
 const STATES = { IDLE: "", EXECUTING: "good", SUCCESS: "good", ERROR: "bad", STOPPING: "warn", STOPPED: "warn" };
 
 export default function (main, page) {
-  let node = null, older = true, reference = "", ends = [], robot = null, base = "", queue = null, joints = null, path = [], plan = null, ghost = null, told = 0, source = null, gone = true, later = 0, pathAt = 0, refresh = () => {};
+  let node = null, older = true, reference = "", ends = [], robot = null, base = "", queue = null, joints = null, path = [], plan = null, ghost = null, told = 0, source = null, gone = true, later = 0, pathAt = 0, figured = 0, refresh = () => {};
   const frames = new Frames(), markers = new Markers(), items = new Map(), sent = new Map(), seen = new Set(), log = [];
   const about = h("p.dim"), slot = h("span.row"), choice = h("select", { "aria-label": "Controller", onchange: () => { location.hash = choice.value; look(); } });
   const state = value(1500), depth = h("span.num"), ready = h("span.dim"), pause = h("button", { onclick: () => hold() }, "Pause"), reset = h("button", { onclick: () => makeReady() }, "Reset"), why = h("p.locked");
@@ -22,6 +22,8 @@ export default function (main, page) {
   const place = value(1500);
   const view = new View({ label: "The robot, its planned path and blends", target: [0.05, -0.2, 0.33], distance: 1.75, yaw: -0.35, pitch: 0.42, shapes, moving: () => frames.moving });
   page.ends(() => view.end());
+  /** What stands still is not drawn again. */
+  function stir() { if (frames.moving > performance.now()) view.touch(); }
   const pace = h("i"), progress = h("div.bar", { hidden: true }, pace);
 
   put(main, h("div.row.end", h("div", h("h1", "Motion"), about), h("span.row", choice, slot)),
@@ -52,8 +54,8 @@ export default function (main, page) {
   page.on(link, "graph", look);
   page.on(window, "hashchange", look);
   page.ends(() => ends.forEach((end) => end()));
-  page.subscribe("/tf", "tf2_msgs/msg/TFMessage", (m) => { frames.hear(m, robot); view.touch(); }, 40);
-  page.subscribe("/tf_static", "tf2_msgs/msg/TFMessage", (m) => { frames.hear(m); view.touch(); }, 0);
+  page.subscribe("/tf", "tf2_msgs/msg/TFMessage", (m) => { frames.hear(m, robot); stir(); }, 40);
+  page.subscribe("/tf_static", "tf2_msgs/msg/TFMessage", (m) => { frames.hear(m); stir(); }, 0);
 
   function follow(next, type) {
     ends.splice(0).forEach((end) => end());
@@ -101,6 +103,11 @@ export default function (main, page) {
   function moved(m, info) {
     if (!robot?.hear(frames, m)) return;
     joints = Object.fromEntries(m.name.map((n, i) => [n, m.position[i]]));
+    stir();
+    drawProgress();
+    // Figures ten times a second are enough for the eye.
+    if (info.t - figured < 90) return;
+    figured = info.t;
     fresh.touch(info.t);
     angles.add(robot.moving.map((j) => joints[j.name]), info.t);
     // The speed from the joints' speeds and the model: exact, however seldom a state is heard.
@@ -110,8 +117,6 @@ export default function (main, page) {
     }
     const at = frames.relative(baseFrame(), tool());
     place.show(`${at.p.map((v) => fixed(v, 3)).join(", ")} m in ${baseFrame()}`, info.t);
-    drawProgress();
-    view.touch();
   }
 
   // The queue.
@@ -120,7 +125,7 @@ export default function (main, page) {
   function happened(e, t, at) {
     const recent = Date.now() - t < 5000, say = (text, kind = "") => { log.push({ t, text, kind }); if (log.length > KEPT) log.shift(); };
     switch (e.event) {
-      case "accepted": Object.assign(item(e.id), { origin: `${e.publisher}:${e.sequence}`, t }); (e.warnings ?? []).forEach((w) => say(`#${e.id}: ${w}`, "warn")); break;
+      case "accepted": Object.assign(item(e.id), { status: "waiting", origin: `${e.publisher}:${e.sequence}`, t }); (e.warnings ?? []).forEach((w) => say(`#${e.id}: ${w}`, "warn")); break;
       case "refused": say(`refused: ${e.reason}`, "bad"); if (recent) notice(`Refused: ${e.reason}`, "error"); break;
       case "started": Object.assign(item(e.id), { status: "running", started: t }); break;
       case "blended": Object.assign(item(e.id), { status: "done", ended: at }); Object.assign(item(e.next), { status: "running", started: t }); break;
@@ -360,6 +365,12 @@ export default function (main, page) {
     if (queue && speeding === null && !share.matches(":active")) { share.value = Math.round(queue.speed * 100); shareText.textContent = `${share.value} %`; }
     const old = Date.now() - Math.max(frames.heard, told), stale = gone || link.state !== "live" || old > 1500;
     view.say(link.state !== "live" ? "no connection" : gone ? "not on the graph" : !frames.heard ? "nothing heard of the robot yet" : stale ? `nothing heard for ${duration(old / 1e3)}` : "", stale);
+    // A controller that rests and has nothing to do has forgotten what was under way: it was started again, or killed.
+    if (queue && !moves && queue.depth === 0) {
+      const lost = [...items.values()].filter((i) => (i.status === "running" || i.status === "waiting") && Date.now() - (i.started ?? i.t ?? 0) > 3000);
+      lost.forEach((i) => { i.status = "lost"; });
+      if (lost.length) drawLine();
+    }
     refresh();
     drawProgress();
   }

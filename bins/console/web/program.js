@@ -43,10 +43,15 @@ export function entry(row, turned = [0, 0, 0, 1]) {
 
 /** An entry of a file as a row. */
 export function row(made) {
-  const kind = Object.keys(KINDS).find((k) => k in made);
-  if (!kind) throw new Error("each entry is one of ptp, lin, circ, polyline");
-  const text = (p) => [...p.position, ...p.orientation].join(" ");
-  const target = Array.isArray(made[kind]) && typeof made[kind][0] === "number" ? made[kind].join(" ") : kind === "circ" ? `${text(made.circ.via)}; ${text(made.circ.goal)}` : kind === "polyline" ? made.polyline.map(text).join("; ") : text(made[kind]);
+  const kind = Object.keys(KINDS).find((k) => made?.[k]);
+  if (!kind) throw new Error("each entry is one of ptp, lin, circ, polyline, sequence");
+  const text = (p) => {
+    if (!Array.isArray(p?.position) || !Array.isArray(p.orientation)) throw new Error(`${kind}: a pose is {"position": [x, y, z], "orientation": [x, y, z, w]}`);
+    // Without its frame a pose would be another place.
+    if (p.frame) throw new Error(`${kind}: poses are meant in the robot's base frame here, not in ${p.frame}`);
+    return [...p.position, ...p.orientation].join(" ");
+  };
+  const target = Array.isArray(made[kind]) && typeof made[kind][0] === "number" ? made[kind].join(" ") : kind === "circ" ? `${text(made.circ.via)}; ${text(made.circ.goal)}` : kind === "polyline" ? [made.polyline].flat().map(text).join("; ") : text(made[kind]);
   return { kind, target, ...Object.fromEntries(FIGURES.map((f) => [f, made[f] === undefined ? "" : String(made[f])])) };
 }
 
@@ -69,9 +74,12 @@ export function read(text) {
   let list;
   try { list = JSON.parse(text); } catch { throw new Error("JSON is expected: a list such as [{\"ptp\": [0, 0, 0, 0, 0, 0], \"move_time\": 2}]"); }
   if (!Array.isArray(list)) throw new Error("a list of moves is expected");
-  return list.flatMap((e) => e.sequence ?? e).map(row);
+  return list.flatMap((e) => e?.sequence ?? e).map(row);
 }
-export const write = (entries) => `[\n${entries.map((e) => `  ${JSON.stringify(e)}`).join(",\n")}\n]`;
+export function write(entries) {
+  const lines = entries.map((e) => `  ${JSON.stringify(e)}`).join(",\n");
+  return entries.length > 1 ? `[{"sequence": [\n${lines}\n]}]` : `[\n${lines}\n]`;
+}
 
 /** In a few words, for the timeline. */
 export function words(m) {

@@ -52,7 +52,7 @@ export class Frames {
       if (!edge && this.#edges.size >= MOST_FRAMES) return;
       edge = { parent, from: pose, to: pose, at: now, span: 0, pace: 0, heard: now };
       this.#edges.set(child, edge);
-      this.moving = Math.max(this.moving, now + 1);
+      this.moving = Math.max(this.moving, now + 60);
       return;
     }
     // A state and its frames are told one right after the other: that is one message for the eye.
@@ -61,7 +61,7 @@ export class Frames {
     edge.heard = now;
     if (near(edge.to, pose)) return;
     Object.assign(edge, { from: this.#local(edge, now), to: pose, at: now, span: edge.pace });
-    this.moving = Math.max(this.moving, now + edge.span + 1);
+    this.moving = Math.max(this.moving, now + edge.span + 60);
   }
   #local(edge, now) { const share = edge.span > 0 ? Math.min(1, (now - edge.at) / edge.span) : 1; return share >= 1 ? edge.to : between(edge.from, edge.to, share); }
   /** The topmost frame above this one. */

@@ -70,7 +70,12 @@ export class View {
     }), wait);
   }
   /** What stands over the view, such as that it is old. */
-  say(text, stale) { this.note.textContent = text; this.element.classList.toggle("old", Boolean(stale)); }
+  say(text, stale) {
+    this.note.textContent = text;
+    this.element.classList.toggle("old", Boolean(stale));
+    // Dark or light may have changed.
+    if (getComputedStyle(this.canvas).getPropertyValue("--bg") !== this.theme) this.touch();
+  }
 
   #camera() {
     const cp = Math.cos(this.pitch), back = [cp * Math.cos(this.yaw), cp * Math.sin(this.yaw), Math.sin(this.pitch)];
@@ -83,6 +88,7 @@ export class View {
     if (!w || !height) return;
     if (this.canvas.width !== Math.round(w * ratio) || this.canvas.height !== Math.round(height * ratio)) { this.canvas.width = Math.round(w * ratio); this.canvas.height = Math.round(height * ratio); }
     const g = this.canvas.getContext("2d"), style = getComputedStyle(this.canvas), colour = (name) => style.getPropertyValue(name).trim();
+    this.theme = style.getPropertyValue("--bg");
     g.setTransform(ratio, 0, 0, ratio, 0, 0);
     g.clearRect(0, 0, w, height);
     const { eye, right, up, back } = this.#camera(), focus = Math.min(w, height * 1.4) * 1.15, cx = w / 2, cy = height / 2;
