@@ -143,18 +143,18 @@ impl App {
         };
         let own = self.context.gid().prefix();
         let graph = self.graph();
-        let listening = graph.subscriptions(&key.0);
-        // A page that shows this topic makes us one of them; it does not count, and it must not be taken for another one.
-        let ours = listening.iter().filter(|s| s.gid.prefix() == own).count();
-        let matched = publisher.matched();
-        if matched < listening.len() && waited < MATCHING {
+        let listening = graph.subscriptions(&key.0).iter().filter(|s| s.gid.prefix() != own).count();
+        // A page that shows this topic makes us one of its listeners: we do not count.
+        let ours = graph.subscriptions(&key.0).iter().filter(|s| s.gid.prefix() == own).count();
+        let matched = publisher.matched().saturating_sub(ours);
+        if matched < listening && waited < MATCHING {
             self.handle
                 .once(LOOKING, move |app| app.publish_when_heard(key, payload, waited + LOOKING, done));
             return;
         }
         let sent = publisher.publish(payload);
         let answer = if sent {
-            Ok(serde_json::json!({"listeners": matched.saturating_sub(ours)}))
+            Ok(serde_json::json!({"listeners": matched}))
         } else {
             Err("the send queue is full".to_owned())
         };

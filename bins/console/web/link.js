@@ -3,7 +3,7 @@
 const BEAT = 1000, STALE = 3500, AGAIN = [300, 700, 1500, 3000];
 
 class Link extends EventTarget {
-  #socket = null; #questions = new Map(); #next = 1; #subs = new Map(); #tries = 0; #heard = 0; #wantsGraph = false; #measured = []; #left = false; #skew = 0;
+  #socket = null; #questions = new Map(); #next = 1; #subs = new Map(); #tries = 0; #heard = 0; #wantsGraph = false; #measured = []; #left = false;
   state = "connecting"; welcome = null; graph = null; operators = {}; rates = {};
 
   start() {
@@ -46,7 +46,11 @@ class Link extends EventTarget {
   #emit(name, detail) { this.dispatchEvent(new CustomEvent(name, { detail })); }
   #send(message) { if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(message)); }
 
+  /** How much this browser's clock is ahead of the console's; ages are told by its own. */
+  #skew = 0;
   #hear(message) {
+    if (message.op === "beat") { const skew = Date.now() - message.t; this.#skew = Math.abs(skew) > 400 ? skew : 0; }
+    if (message.op === "message") message.t += this.#skew;
     switch (message.op) {
       case "answer": {
         const question = this.#questions.get(message.id);
@@ -54,9 +58,7 @@ class Link extends EventTarget {
         if (question) "ok" in message ? question.resolve(message.ok) : question.reject(new Error(message.error));
         break;
       }
-      // A browser's clock may be another one: ages are told by its own.
-      case "beat": { const skew = Date.now() - message.t; this.#skew = Math.abs(skew) > 400 ? skew : 0; break; }
-      case "message": message.t += this.#skew; this.#subs.get(message.sub)?.callback(message.value, message); break;
+      case "message": this.#subs.get(message.sub)?.callback(message.value, message); break;
       case "welcome": this.welcome = message; this.#emit("welcome"); break;
       case "graph": this.graph = message; this.#emit("graph"); break;
       case "operators": this.operators = message.operators; this.#emit("operators"); break;

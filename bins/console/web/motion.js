@@ -200,7 +200,8 @@ export default function (main, page) {
     fill(line, shown.length ? shown.map((i) => h(`div.step.${i.status}`, { role: "listitem", "data-id": i.id, "data-status": i.status, title: `#${i.id} ${i.status}` },
       h("b", i.message ? NAMES[i.message.type] ?? i.message.type : "move"), h("span.age", ` #${i.id}`), h("div.age", i.message ? words(i.message) : ""), h("div.bar", h("i")), h("div.age", i.status))) : h("span.dim", "Nothing waits and nothing has run since this console began to listen."));
     for (const e of line.querySelectorAll("[data-status=done] i")) e.style.width = "100%";
-    line.querySelector("[data-status=running]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    const now = line.querySelector("[data-status=running]");
+    if (now) line.scrollLeft = now.offsetLeft - line.offsetLeft - 40;
     drawProgress();
   }
   function drawLog() {
@@ -236,6 +237,7 @@ export default function (main, page) {
     if (gone) return "no motion primitive controller on the graph";
     if (link.state !== "live") return "no connection";
     if (link.welcome && !link.welcome.operator) return "read-only";
+    if (Date.now() - told > 3000) return "nothing is heard of the controller";
     if (queue && !queue.active) return "the controller is not active: see its lifecycle on the page Graph";
     if (queue?.state === "STOPPED") return "the robot is stopped: Reset makes it ready again";
     if (queue?.state === "STOPPING") return "the robot is stopping";
