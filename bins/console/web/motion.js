@@ -144,14 +144,25 @@ export default function (main, page) {
     later = setTimeout(() => { bounds(); drawLine(); drawLog(); }, 30);
   }
   page.ends(() => clearTimeout(later));
-  function pair() { for (const i of items.values()) i.message ??= sent.get(i.origin); }
+  const ordered = () => [...items.values()].sort((a, b) => a.id - b.id);
+  /** Which message each primitive was. A polyline becomes as many as it has corners; its own number is the last of theirs. */
+  function pair() {
+    for (const i of [...items.values()]) {
+      i.message ??= sent.get(i.origin);
+      const corners = i.message?.type === 52 && !i.message.part ? i.message.poses : [];
+      corners.slice(0, MOST).forEach((pose, n) => {
+        const one = item(i.id - corners.length + 1 + n);
+        if (one === i || !one.origin) one.message = { ...i.message, poses: [pose], part: `${n + 1} of ${corners.length}` };
+      });
+    }
+  }
 
   /** Which part of the planned path belongs to which primitive: up to where the path first is nearest to its target. */
   function bounds() {
     if (path.length < 2) return;
     let from = 0;
     // Also those that were done since the path was told: it begins with them.
-    for (const i of [...items.values()].filter((i) => i.message && i.message.type < START && !(i.ended < pathAt - 50))) {
+    for (const i of ordered().filter((i) => i.message && i.message.type < START && !(i.ended < pathAt - 50))) {
       const targets = i.message.joint_positions?.length ? [jointTarget(i.message.joint_positions)] : i.message.type === 51 ? [point(i.message.poses[0])] : i.message.poses.map(point);
       if (targets.some((p) => !p)) return;
       const start = from;
@@ -172,7 +183,7 @@ export default function (main, page) {
     }
     return best;
   }
-  const running = () => [...items.values()].find((i) => i.status === "running");
+  const running = () => ordered().find((i) => i.status === "running");
   /** How much of the running primitive is done, 0 to 1, or null if nobody can say. */
   function done(i) {
     if (i.to <= i.from || i.to >= path.length || !robot) return null;
@@ -195,13 +206,13 @@ export default function (main, page) {
     i.part = part;
   }
   function drawLine() {
-    const all = [...items.values()].filter((i) => !(i.message && i.message.type >= START)), open = all.filter((i) => i.status === "running" || i.status === "waiting");
-    const shown = [...all.filter((i) => !open.includes(i)).slice(-DONE), ...open];
+    const all = ordered().filter((i) => !(i.message && i.message.type >= START)), open = all.filter((i) => i.status === "running" || i.status === "waiting");
+    const shown = [...all.filter((i) => !open.includes(i)).slice(-DONE), ...open].sort((a, b) => a.id - b.id);
     fill(line, shown.length ? shown.map((i) => h(`div.step.${i.status}`, { role: "listitem", "data-id": i.id, "data-status": i.status, title: `#${i.id} ${i.status}` },
       h("b", i.message ? NAMES[i.message.type] ?? i.message.type : "move"), h("span.age", ` #${i.id}`), h("div.age", i.message ? words(i.message) : ""), h("div.bar", h("i")), h("div.age", i.status))) : h("span.dim", "Nothing waits and nothing has run since this console began to listen."));
     for (const e of line.querySelectorAll("[data-status=done] i")) e.style.width = "100%";
     const now = line.querySelector("[data-status=running]");
-    if (now) line.scrollLeft = now.offsetLeft - line.offsetLeft - 40;
+    line.scrollLeft = now ? now.offsetLeft - line.offsetLeft - 40 : line.scrollWidth;
     drawProgress();
   }
   function drawLog() {

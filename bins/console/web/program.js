@@ -84,5 +84,5 @@ export function write(entries) {
 /** In a few words, for the timeline. */
 export function words(m) {
   const place = (p) => ["x", "y", "z"].map((k) => p.pose.position[k].toFixed(2)).join(" ");
-  return m.joint_positions?.length ? m.joint_positions.map((v) => v.toFixed(2)).join(" ") : m.type === 52 ? `${m.poses.length} corners` : m.poses?.length ? place(m.poses[0]) : "";
+  return m.joint_positions?.length ? m.joint_positions.map((v) => v.toFixed(2)).join(" ") : m.part ? `${m.part}: ${place(m.poses[0])}` : m.poses?.length ? place(m.poses[0]) : "";
 }
