@@ -189,7 +189,7 @@ export default function (main, page) {
       v?.relative_position ? h("div", "ball seen from the hand: ", h("span.num", place(v)), " mm") : null,
       v?.reason ? h("div", v.reason) : null,
     ]);
-    fill(table, throws.length ? h("table.stack.num", h("thead", h("tr", ["", "time", "speed", "from x, z", "φ, ψ", "verdict", "seen from the hand, mm", "reason"].map((t) => h("th", t)))), h("tbody", throws.slice(-SHOWN).reverse().map((b) => h("tr", { "data-throw": b.released },
+    fill(table, throws.length ? h("table.stack.num.throws", h("thead", h("tr", ["", "time", "speed", "from x, z", "φ, ψ", "verdict", "seen from the hand, mm", "reason"].map((t) => h("th", t)))), h("tbody", throws.slice(-SHOWN).reverse().map((b) => h("tr", { "data-throw": b.released },
       h("td", b.velocity ? h("button.small", { title: "Show this flight", "aria-label": "Show this flight", onclick: () => { chosen = chosen === b ? null : b; history(); view.touch(); } }, chosen === b ? "●" : "○") : ""),
       h("td", new Date(b.t).toLocaleTimeString()),
       h("td", b.velocity ? `${fixed(norm(b.velocity), 2)} m/s` : ""), h("td", b.position ? `${fixed(b.position[0], 2)}, ${fixed(b.position[2], 2)}` : ""),
@@ -213,7 +213,7 @@ export default function (main, page) {
     }
     if (shown) {
       const points = flight(shown.position, shown.velocity);
-      list.push({ kind: "line", points, rgba: chosen ? [0.85, 0.3, 0.75, 1] : [0.85, 0.65, 0.1, 0.95], width: 2.5 });
+      list.push({ kind: "line", points, rgba: chosen ? [0.85, 0.3, 0.75, 1] : [0.85, 0.65, 0.1, 0.95], width: 2.5, through: true });
       if (chosen?.verdict) list.push({ kind: "text", p: points[20], text: word(chosen.verdict), rgba: chosen.verdict.caught ? [0.1, 0.6, 0.2, 1] : [0.8, 0.2, 0.1, 1] });
     }
     if (catches?.pose) list.push(...wires(catches.pose, HAND, [0.1, 0.65, 0.35, 1]), ...axes(catches.pose, 0.08), { kind: "text", p: [catches.pose.p[0], catches.pose.p[1], catches.pose.p[2] - 0.13], text: "planned catch", rgba: [0.1, 0.55, 0.3, 1] });

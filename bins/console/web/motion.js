@@ -359,7 +359,7 @@ export default function (main, page) {
     const base = baseFrame();
     if (plan && base) {
       const at = frames.pose(base, now);
-      list.push({ kind: "line", points: plan.points.map((p) => add(at.p, turn(at.q, p))), rgba: [0.65, 0.25, 0.75, 1], width: 2, dash: true });
+      list.push({ kind: "line", points: plan.points.map((p) => add(at.p, turn(at.q, p))), rgba: [0.65, 0.25, 0.75, 1], width: 2, dash: true, through: true });
       if (robot && ghost) list.push(...robot.shapes(frames, now, ghost, [0.65, 0.35, 0.8, 0.35]));
     }
     return list;

@@ -213,8 +213,8 @@ export class Markers {
         case 1: list.push({ kind: "box", pose: at, size: [x, y, z], rgba }); break;
         case 2: list.push({ kind: "sphere", pose: at, radius: Math.max(x, y, z) / 2, rgba }); break;
         case 3: list.push({ kind: "cylinder", pose: at, radius: Math.max(x, y) / 2, length: z, rgba }); break;
-        case 4: list.push({ kind: "line", points, rgba, width: 2 }); break;
-        case 5: for (let i = 0; i + 1 < points.length; i += 2) list.push({ kind: "line", points: [points[i], points[i + 1]], rgba, width: 3 }); break;
+        case 4: list.push({ kind: "line", points, rgba, width: 2, through: true }); break;
+        case 5: for (let i = 0; i + 1 < points.length; i += 2) list.push({ kind: "line", points: [points[i], points[i + 1]], rgba, width: 3, through: true }); break;
         case 6: for (const p of points) list.push({ kind: "box", pose: { p, q: at.q }, size: [x, y, z], rgba }); break;
         case 7: case 8: for (const p of points) list.push({ kind: "sphere", pose: { p, q: at.q }, radius: Math.max(x, 0.002) / 2, rgba }); break;
         case 9: list.push({ kind: "text", p: at.p, text: String(m.text).slice(0, 200), rgba }); break;

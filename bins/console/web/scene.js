@@ -112,7 +112,7 @@ export class View {
     }
     g.stroke();
 
-    const faces = [], labels = [];
+    const faces = [], labels = [], through = [];
     const face = (points, rgba, normal) => {
       const seen = points.map(see);
       if (seen.some((p) => p[2] < NEAR)) return;
@@ -125,6 +125,8 @@ export class View {
       if (s.kind === "line") {
         for (let i = 0; i + 1 < s.points.length; i++) {
           const cut = segment(see(s.points[i]), see(s.points[i + 1]));
+          // A path behind the robot shines through.
+          if (cut && s.through && !(s.dash && i % 2)) through.push({ flat: cut.map(flat), stroke: css([...s.rgba.slice(0, 3), 0.4], 0.9), width: s.width ?? 2 });
           if (cut) faces.push({ depth: (cut[0][2] + cut[1][2]) / 2 - 0.003, flat: cut.map(flat), stroke: css(s.rgba, 0.9), width: s.width ?? 2, dash: s.dash && i % 2, arrow: s.arrow && i + 2 === s.points.length });
         }
         continue;
@@ -183,6 +185,7 @@ export class View {
       // Its own colour over the seams between faces.
       if (!f.clear) { g.strokeStyle = f.fill; g.lineWidth = 0.7; g.stroke(); }
     }
+    for (const f of through) { g.beginPath(); g.moveTo(...f.flat[0]); g.lineTo(...f.flat[1]); g.strokeStyle = f.stroke; g.lineWidth = f.width; g.stroke(); }
     g.font = "600 12px system-ui, sans-serif";
     g.textAlign = "center";
     for (const l of labels) {
