@@ -9,6 +9,8 @@ const ARRAY = "std_msgs/msg/Float32MultiArray", TEXT = "std_msgs/msg/String", FL
 /** Name, words, least, most, step, unit: what the launcher can do. */
 const AIM = [["x", "Sideways x", -10, 10, 0.01, "m"], ["z", "Distance z", -10, 0, 0.01, "m"], ["phi", "Heading φ", -2, 2, 0.01, "rad"], ["psi", "Elevation ψ", 0, 1.55, 0.01, "rad"]];
 const SPEED = ["speed", "Speed", 0.1, 12, 0.1, "m/s"], FASTEST = 100;
+/** A throw that the arm can catch. */
+const FIRST = { x: 0, z: -1, phi: 0, psi: 0.9, speed: 4 };
 const GRAVITY = 9.80665, KEPT = 200, SHOWN = 60;
 /** What the hand must close around, in the model's axes. */
 const HAND = [0.1, 0.04, 0.1];
@@ -32,11 +34,11 @@ export default function (main, page) {
   function stir() { if (frames.moving > performance.now()) view.touch(); }
 
   // Aim.
-  const inputs = {}, wanted = { x: 0, z: -1, phi: 0, psi: 0.9, speed: 4 };
+  const inputs = {}, wanted = { ...FIRST };
   const saved = Number(sessionStorage.getItem("speed"));
   if (saved > 0 && saved <= FASTEST) wanted.speed = saved;
   const fire = h("button.primary#throw", { onclick: () => shoot() }, "Throw ", h("kbd", "T"));
-  const locked = h("p.locked");
+  const home = h("button", { onclick: () => { Object.assign(wanted, FIRST); show(); aim(); } }, "Towards the arm"), locked = h("p.locked");
   function slider([name, words, least, most, step, unit]) {
     const top = name === "speed" ? FASTEST : most;
     const range = h("input", { type: "range", min: least, max: most, step, value: wanted[name], "aria-label": words, "data-aim": name });
@@ -100,7 +102,7 @@ export default function (main, page) {
   const viewCard = h("div.card", view.element, plan);
   put(main, h("div.row.end", h("div", h("h1", "Arm"), about), slot),
     h("div.wide", viewCard, h("div",
-      h("div.card", h("h2", "Aim and throw"), AIM.map(slider), slider(SPEED), locked, h("div.row", fire, h("button", { onclick: () => { Object.assign(wanted, { x: 0, z: -1, phi: 0, psi: 0.9, speed: 4 }); show(); aim(); } }, "Towards the arm"))),
+      h("div.card", h("h2", "Aim and throw"), AIM.map(slider), slider(SPEED), locked, h("div.row", fire, home)),
       h("div.card", h("h2", "Last throw"), last, h("p.dim", "Hand: ", hand.element)))),
     h("div.card", h("div.row.end", h("h2", "Throws"), score), table), plots,
     h("p.dim", h("kbd", "T"), " throws, ", h("kbd", "Space"), " and ", h("kbd", "Esc"), " stop everything. The view turns by dragging or arrow keys, and zooms by wheel, two fingers, ", h("kbd", "+"), " and ", h("kbd", "−"), "."));
@@ -228,7 +230,7 @@ export default function (main, page) {
     about.textContent = space === null ? "No arm is on the graph: start `sim-arm run` and `shooter run`, or `rosless up`." : [space, robot && `model ${robot.name}`].filter(Boolean).join(", ");
     const no = why();
     locked.textContent = no ? `Locked: ${no}.` : "";
-    fire.disabled = Boolean(no);
+    fire.disabled = home.disabled = Boolean(no);
     for (const { range, number } of Object.values(inputs)) range.disabled = number.disabled = Boolean(no);
     const old = Date.now() - frames.heard, stale = link.state !== "live" || old > 1500;
     view.say(link.state !== "live" ? "no connection" : !frames.heard ? "nothing heard of the arm yet" : stale ? `nothing heard for ${(old / 1e3).toFixed(0)} s` : "", stale);

@@ -175,6 +175,8 @@ export class Robot {
     const pose = (name) => {
       if (!ghost) return frames.pose(name, now);
       if (seen.has(name)) return seen.get(name);
+      // A description may go in circles.
+      seen.set(name, root);
       const j = this.above.get(name), p = j ? join(pose(j.parent), this.local(j, ghost[j.name])) : root;
       seen.set(name, p);
       return p;
