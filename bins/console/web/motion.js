@@ -8,6 +8,7 @@ import { NAMES, STOP, RESET, START, END, entry, message, read, words, write } fr
 
 const OLDER = "industrial_robot_motion_interfaces/msg/MotionPrimitive", NEWER = "control_msgs/msg/MotionPrimitive", TEXT = "std_msgs/msg/String";
 const KEPT = 300, DONE = 8, MOST = 200;
+const CODES = ["IDLE", "EXECUTING", "SUCCESS", "ERROR", "STOPPING", "STOPPED"];
 const STATES = { IDLE: "", EXECUTING: "good", SUCCESS: "good", ERROR: "bad", STOPPING: "warn", STOPPED: "warn" };
 
 export default function (main, page) {
@@ -73,7 +74,7 @@ export default function (main, page) {
       pathAt = info.sent ?? info.t;
       bounds(); view.touch();
     }, 0);
-    hear(`${node}/state`, "std_msgs/msg/Int8", (m, info) => { told = info.t; freshLine.touch(info.t); if (queue) state.show(queue.state, info.t); }, 200);
+    hear(`${node}/state`, "std_msgs/msg/Int8", (m, info) => { told = info.t; freshLine.touch(info.t); state.show(queue?.state ?? CODES[m.data] ?? m.data, info.t); }, 200);
     hear(`${node}/queue`, TEXT, (m, info) => { try { queue = JSON.parse(m.data); } catch { return; } state.show(queue.state, Math.max(told, info.t)); draw(); }, 0);
     // The console keeps both: whoever reloads or comes later sees the same queue.
     hear(reference, type, (m, info) => { sent.set(`${info.from}:${info.sequence}`, m); while (sent.size > 2 * KEPT) sent.delete(sent.keys().next().value); pair(); }, 0, KEPT);
@@ -248,7 +249,7 @@ export default function (main, page) {
     if (gone) return "no motion primitive controller on the graph";
     if (link.state !== "live") return "no connection";
     if (link.welcome && !link.welcome.operator) return "read-only";
-    if (Date.now() - told > 3000) return "nothing is heard of the controller";
+    if (Date.now() - told > 3000 && (link.graph?.topics ?? []).some((t) => t.name === `${node}/state` && t.publishers.length)) return "nothing is heard of the controller";
     if (queue && !queue.active) return "the controller is not active: see its lifecycle on the page Graph";
     if (queue?.state === "STOPPED") return "the robot is stopped: Reset makes it ready again";
     if (queue?.state === "STOPPING") return "the robot is stopping";
