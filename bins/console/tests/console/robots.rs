@@ -114,7 +114,7 @@ fn a_square_is_planned_run_seen_after_a_reload_and_stopped_by_key() {
     browser.until("document.querySelector('[data-move=\"1\"]').classList.contains('wrong') && document.querySelector('main .bad')");
     browser.eval(&edit("Target of move 2", corner.as_str().unwrap()));
     // Slow enough to be looked at.
-    browser.eval(&edit("m/s", "0.01"));
+    browser.eval(&edit("m/s", "0.002"));
     press(&mut browser, "Plan");
     browser.until("document.querySelector('[data-plan=feasible]')");
     press(&mut browser, "Run");
