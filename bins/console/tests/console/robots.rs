@@ -89,7 +89,7 @@ fn a_ball_is_thrown_by_key_and_its_verdict_is_there_after_a_reload_and_on_a_phon
 fn a_square_is_planned_run_seen_after_a_reload_and_stopped_by_key() {
     let Some(mut browser) = Browser::start() else { return };
     let mut rig = Rig::<Value>::new();
-    let _daemon = Daemon::spawn(rig.domain.command(program("primitive-queue"), &["run"]));
+    let daemon = Daemon::spawn(rig.domain.command(program("primitive-queue"), &["run"]));
     let queue = |seen: &mut Value, s: rosless_graph::Sample<Text>| {
         *seen = serde_json::from_str(&s.message.data).unwrap();
     };
@@ -150,4 +150,8 @@ fn a_square_is_planned_run_seen_after_a_reload_and_stopped_by_key() {
     browser.until("document.querySelector('.log .bad')?.innerText.includes('99') && document.body.innerText.includes('operated by')");
     browser.size(390, 844);
     browser.until("document.documentElement.scrollWidth <= 390");
+    // What is old looks old, and nothing can be asked of it.
+    browser.until("!document.querySelector('.viewbox.old') && !document.querySelector('.timeline.stale')");
+    drop(daemon);
+    browser.until("document.querySelector('.viewbox.old') && document.querySelector('.timeline.stale') && document.querySelector('#run').disabled");
 }
