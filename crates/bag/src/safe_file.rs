@@ -296,7 +296,7 @@ mod tests {
         let mut image = Vec::new();
         operations[..synced].iter().for_each(|operation| operation.apply(&mut image, || true));
         for operation in &operations[synced..] {
-            operation.apply(&mut image, || dice() % 2 == 0);
+            operation.apply(&mut image, || dice().is_multiple_of(2));
         }
         image
     }
