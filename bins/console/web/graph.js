@@ -1,10 +1,10 @@
 // Everything on the graph: nodes, topics, services, actions, parameters, lifecycle, log.
 import { link } from "/link.js";
-import { h, fill, put, ages, value, quietly, failed, bytes, fixed } from "/ui.js";
+import { h, fill, put, ages, calmly, value, quietly, failed, bytes, fixed } from "/ui.js";
 import { Plot } from "/plot.js";
 import { form } from "/form.js";
 
-const KINDS = ["nodes", "topics", "services", "actions", "log"];
+const KINDS = ["nodes", "topics", "services", "actions", "log", "doctor"];
 const LEVELS = { 10: ["DEBUG", "faint"], 20: ["INFO", ""], 30: ["WARN", "warn"], 40: ["ERROR", "bad"], 50: ["FATAL", "bad"] };
 
 export default function (main, page) {
@@ -27,10 +27,10 @@ export default function (main, page) {
     fill(tabs, KINDS.map((k) => h("button.small", { className: k === state.kind ? "small on" : "small", onclick: () => go(k) }, k[0].toUpperCase() + k.slice(1))));
   }
   const isHidden = (name) => name.split("/").some((part) => part.startsWith("_"));
-  function drawList() {
+  const drawList = calmly(() => {
     const graph = link.graph ?? { nodes: [], topics: [], services: [], actions: [] };
     const own = graph.own;
-    const all = state.kind === "log" ? graph.nodes : graph[state.kind];
+    const all = state.kind === "log" ? graph.nodes : graph[state.kind] ?? [];
     const words = state.filter.toLowerCase();
     const shown = all.filter((x) => (hidden.checked || !isHidden(x.name)) && x.name !== own && `${x.name} ${x.types ?? ""}`.toLowerCase().includes(words));
     count.textContent = `${shown.length}`;
@@ -41,13 +41,14 @@ export default function (main, page) {
     }));
     const wanted = measure.checked && state.kind === "topics" ? shown.filter((t) => t.publishers.length).slice(0, 200).map((t) => [t.name, t.types[0]]) : [];
     if (JSON.stringify(wanted) !== drawList.measured) { drawList.measured = JSON.stringify(wanted); link.measure(wanted); }
-  }
+  });
   function drawDetail() {
     inner?.end();
     inner = new page.constructor();
     fill(detail);
     const graph = link.graph;
     if (state.kind === "log") return log(detail, inner, state);
+    if (state.kind === "doctor") return doctor(detail);
     const found = graph?.[state.kind].find((x) => x.name === state.name);
     if (!found) return put(detail, h("div.card.dim", state.name ? `${state.name} is not on the graph.` : `Choose one of the ${state.kind}.`));
     ({ nodes: node, topics: topic, services: service, actions: action })[state.kind](detail, inner, found, go);
@@ -57,7 +58,7 @@ export default function (main, page) {
   page.on(link, "graph", () => {
     drawList();
     const now = JSON.stringify(link.graph[state.kind === "log" ? "nodes" : state.kind]?.find((x) => x.name === state.name) ?? null);
-    if (now !== names) { names = now; if (state.kind !== "log") drawDetail(); }
+    if (now !== names) { names = now; if (state.kind !== "log" && state.kind !== "doctor") drawDetail(); }
   });
   page.on(link, "rates", drawList);
   link.followGraph();
@@ -165,7 +166,7 @@ function lifecycle(box, page, name) {
   look(); page.every(2000, look);
 }
 
-const system = (node) => ({ sequence_controller: "mechanism", dummy_mechanism: "mechanism", motion_primitive_controller: "motion", arm_controller: "arm", ball_initial_to_arm_target: "arm", visualizer: "arm", shooter_controller_simple: "arm", mocap_controller: "capture", device_controller: "capture", mocap4r2_controller: "capture" })[node.slice(1)] ?? node;
+const system = (node) => ({ sequence_controller: "mechanism", dummy_mechanism: "mechanism", motion_primitive_controller: "motion", arm_controller: "arm", ball_initial_to_arm_target: "arm", visualizer: "arm", shooter_controller_simple: "arm", mocap_controller: "capture", device_controller: "capture", mocap4r2_controller: "capture", session_recorder: "capture" })[node.slice(1)] ?? node;
 
 function parameters(box, page, name) {
   const body = h("div.dim", "…");
@@ -193,6 +194,24 @@ function parameters(box, page, name) {
     return h("label.field", h("span.mono", p.name), h("span", h("span.row", input, mark, p.read_only ? h("span.pill", "read-only") : null), h("span.age", [p.description, range, p.constraints].filter(Boolean).join(" · "))));
   }
   load();
+}
+
+/** What `rosless doctor` says of the console's machine and of the graph. */
+function doctor(box) {
+  const body = h("div.dim", "looks …"), again = h("button.small", { onclick: () => look() }, "Look again");
+  put(box, h("div.card", h("div.row.end", h("h2", "Doctor"), again), h("p.dim", "The console's machine and the graph as it sees it."), body));
+  const MARK = { OK: "good", WARN: "warn", FAIL: "bad" };
+  async function look() {
+    again.disabled = true;
+    try {
+      const found = await link.ask("doctor"), count = (level) => found.filter((f) => f.level === level).length;
+      body.className = "";
+      fill(body, h("p", h("b", count("FAIL") ? `${count("FAIL")} checks failed` : count("WARN") ? `Nothing failed; ${count("WARN")} warnings` : "All is well.")),
+        h("div.scroll", h("table", found.map((f) => h("tr", { "data-check": f.check }, h("td", h(`span.pill.${MARK[f.level]}`, f.level)), h("td", h("b", f.check)), h("td", f.found, f.remedy ? h("div.dim", `→ ${f.remedy}`) : null))))));
+    } catch (error) { fill(body, error.message); }
+    again.disabled = false;
+  }
+  look();
 }
 
 function log(box, page, state) {

@@ -5,8 +5,8 @@ const W = 600, H = 140, LEFT = 46, BOTTOM = 16;
 const COLOURS = ["var(--s1)", "var(--s2)", "var(--s3)", "var(--s4)", "var(--s5)", "var(--s6)"];
 
 export class Plot {
-  constructor({ seconds = 20, names = [], unit = "", label = "plot" } = {}) {
-    this.seconds = seconds; this.names = names; this.unit = unit; this.points = []; this.dirty = true;
+  constructor({ seconds = 20, names = [], unit = "", label = "plot", marks = [] } = {}) {
+    this.seconds = seconds; this.marks = marks; this.names = names; this.unit = unit; this.points = []; this.dirty = true;
     this.svg = h("svg", { class: "plot", viewBox: `0 0 ${W} ${H}`, preserveAspectRatio: "none", role: "img", "aria-label": label });
     this.legend = h("div.row");
     this.element = h("div", this.svg, this.legend);
@@ -32,6 +32,10 @@ export class Plot {
     for (const share of [0, 0.5, 1]) {
       const v = low + pad + (high - low - 2 * pad) * share;
       parts.push(h("line", { class: "axis", x1: LEFT, x2: W, y1: y(v), y2: y(v) }), h("text", { x: 2, y: y(v) + 3 }, tick(v, high - low)));
+    }
+    // Limits on both sides of zero, where they are in sight.
+    for (const [limit, name] of this.marks) for (const v of [limit, -limit]) if (v > low && v < high) {
+      parts.push(h("line", { class: "mark", x1: LEFT, x2: W, y1: y(v), y2: y(v) }), h("text", { x: W - 40, y: y(v) - 2 }, `${v < 0 ? "−" : ""}${name}`));
     }
     parts.push(h("text", { x: LEFT, y: H - 3 }, `−${this.seconds} s`), h("text", { x: W - 24, y: H - 3 }, "now"));
     const banded = points.filter((p) => p.band !== null && Number.isFinite(p.values[0]));

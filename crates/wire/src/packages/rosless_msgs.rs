@@ -24,6 +24,7 @@ pub mod msg {
             bytes: u64,
             dropped: u64,
             failure: String,
+            disk_free: u64,
         }
 
         /// What a command came to for one system.
