@@ -111,7 +111,7 @@ impl App {
                 .ok_or_else(|| format!("no mechanism publishes {space}/daiza_state or {space}/hina_state"))?;
             let bench = OpenBench {
                 bench: Workbench::new(profile),
-                watchers: BTreeSet::new(),
+                watchers: BTreeSet::from([id]),
                 subscriptions: Vec::new(),
                 outlets: [None, None],
                 seen: BTreeMap::new(),
@@ -127,7 +127,9 @@ impl App {
             };
             match opened {
                 Ok(subscriptions) => {
-                    self.benches.get_mut(space).into_iter().for_each(|b| b.subscriptions.extend(subscriptions));
+                    if let Some(open) = self.benches.get_mut(space) {
+                        open.subscriptions = subscriptions;
+                    }
                 }
                 Err(error) => {
                     self.benches.remove(space);
@@ -274,8 +276,8 @@ impl App {
         for (which, commands, _) in TOPICS {
             let outlet = &mut open.outlets[which as usize];
             let topic = format!("{space}/{commands}");
-            match (open.bench.wants_publisher(which, now), &outlet) {
-                (true, None) => {
+            match (open.bench.wants_publisher(which, now), outlet.is_some()) {
+                (true, false) => {
                     let made = match open.bench.params().profile {
                         Profile::Document => {
                             self.node.publisher(&topic, Qos::default()).map(Outlet::Document)
@@ -287,7 +289,7 @@ impl App {
                         Err(error) => log::warn!(target: self.node.logger(), "{topic}: {error}"),
                     }
                 }
-                (false, Some(_)) => *outlet = None,
+                (false, true) => *outlet = None,
                 _ => {}
             }
             let listening = graph.subscriptions(&topic).iter().filter(|s| s.gid.prefix() != own).count();

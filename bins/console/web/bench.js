@@ -34,7 +34,7 @@ export function bench(page) {
   const out = (v) => (v === undefined || v === null ? undefined : v ? "out" : "in"), pressed = (v) => (v === undefined ? undefined : v ? "pressed" : "released"), degrees = (v) => (v === undefined ? undefined : `${v.toFixed(1)}°`);
   function part(side, name, rows) {
     const locked = h("p.locked");
-    lines.push({ side, draw() { const why = !space ? "no mechanism on the graph" : !view ? "nothing heard of it yet" : view.locked[side]; locked.textContent = why ? `Locked: ${why}.` : view?.moving[side] ? "on its way" : ""; } });
+    lines.push({ side, draw() { const why = space === null ? "no mechanism on the graph" : !view ? "nothing heard of it yet" : view.locked[side]; locked.textContent = why ? `Locked: ${why}.` : view?.moving[side] ? "on its way" : ""; } });
     return h("div", h("h3", name), locked, h("div.actuator", head(), rows));
   }
   function build(profile) {
@@ -60,7 +60,7 @@ export function bench(page) {
     note.textContent = mayNot ? "read-only" : !view ? "" : `profile ${profile}, ${view.controller ? "beside the sequence controller" : "no sequence controller"}`;
     for (const l of lines) {
       if (view || !l.buttons) l.draw();
-      for (const b of l.buttons?.querySelectorAll("button") ?? []) b.disabled = !space || !view || mayNot || Boolean(view.locked[l.side]) || link.state !== "live";
+      for (const b of l.buttons?.querySelectorAll("button") ?? []) b.disabled = space === null || !view || mayNot || Boolean(view.locked[l.side]) || link.state !== "live";
     }
   }
   async function watch() {

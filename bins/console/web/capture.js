@@ -180,7 +180,7 @@ export default function (main, page) {
     const s = recorder.status;
     if (!recorder.node) return fill(recording, h("span.dim", "No session-recorder is on the graph, so nothing is written down: start `session-recorder` (docs/recording.md)."));
     if (!s) return fill(recording, h("span.dim", `nothing heard of ${recorder.node} yet`));
-    const left = s.disk_free ? `${bytes(s.disk_free)} left on the disk${recorder.rate > 0 ? `, enough for ${duration(s.disk_free / recorder.rate)}` : ""}` : "";
+    const left = s.disk_free ? `${bytes(s.disk_free)} left on the disk${s.recording && recorder.rate > 0 ? `, enough for ${duration(s.disk_free / recorder.rate)}` : ""}` : "";
     fill(recording, h("div.row", h(`span.pill.${s.failure ? "bad" : s.recording ? "good" : ""}`.replace(/\.$/, ""), s.failure ? "failed" : s.recording ? "recording" : "waits for START"),
       s.recording ? h("span", h("b", s.session), " ", h("span.dim", s.folder)) : null,
       s.recording || s.messages ? h("span.num", `${s.messages} messages of ${s.topics} topics, ${bytes(s.bytes)}, ${bytes(recorder.rate)}/s`) : null,

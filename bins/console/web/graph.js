@@ -175,7 +175,10 @@ function parameters(box, page, name) {
     try {
       const all = await link.ask("parameters", { node: name });
       body.className = "";
-      fill(body, all.sort((a, b) => a.name.localeCompare(b.name)).map((p) => row(p)));
+      // Of no interest most of the time, and many.
+      const isQos = (p) => p.name.startsWith("qos_overrides."), qos = all.filter(isQos);
+      all.sort((a, b) => a.name.localeCompare(b.name));
+      fill(body, all.filter((p) => !isQos(p)).map(row), qos.length ? h("details", h("summary", `quality of service (${qos.length})`), qos.map(row)) : null);
     } catch (error) { fill(body, error.message); }
   }
   function row(p) {
@@ -219,10 +222,12 @@ function log(box, page, state) {
   const level = h("select", { "aria-label": "Least level", onchange: () => draw() }, Object.entries(LEVELS).map(([n, [name]]) => h("option", { value: n, selected: n === "20" }, name)));
   const all = [];
   put(box, h("div.card", h("div.row.end", h("h2", "Log (/rosout)"), h("span.row", level, words)), lines));
+  // What publishers said before comes from one after the other.
+  const time = (m) => m.stamp.sec + m.stamp.nanosec / 1e9;
   const fits = (m) => m.level >= Number(level.value) && `${m.name} ${m.msg}`.toLowerCase().includes(words.value.toLowerCase()) && (!state.name || m.name === state.name.slice(1).replaceAll("/", "."));
   const line = (m) => { const [name, mark] = LEVELS[m.level] ?? [m.level, ""]; const at = new Date(m.stamp.sec * 1000 + m.stamp.nanosec / 1e6); return h(`div${mark && "." + mark}`, `${at.toISOString().slice(11, 23)} ${name} [${m.name}] ${m.msg}`); };
   const draw = () => fill(lines, all.filter(fits).slice(-400).reverse().map(line));
-  page.subscribe("/rosout", "rcl_interfaces/msg/Log", (m) => { if (!m) return; all.push(m); if (all.length > 5000) all.shift(); if (fits(m)) { lines.prepend(line(m)); if (lines.childElementCount > 400) lines.lastChild.remove(); } }, 0);
+  page.subscribe("/rosout", "rcl_interfaces/msg/Log", (m) => { if (!m) return; const late = all.length && time(m) < time(all.at(-1)); all.push(m); if (all.length > 5000) all.shift(); if (late) { all.sort((a, b) => time(a) - time(b)); draw(); } else if (fits(m)) { lines.prepend(line(m)); if (lines.childElementCount > 400) lines.lastChild.remove(); } }, 0);
 }
 
 /** Numbers of a message by their paths. */

@@ -1,13 +1,13 @@
 // A plot of the last seconds: lines over time, an optional band around the first.
 import { h } from "/ui.js";
 
-const W = 600, H = 140, LEFT = 46, BOTTOM = 16;
+const LEFT = 46, BOTTOM = 16;
 const COLOURS = ["var(--s1)", "var(--s2)", "var(--s3)", "var(--s4)", "var(--s5)", "var(--s6)"];
 
 export class Plot {
   constructor({ seconds = 20, names = [], unit = "", label = "plot", marks = [] } = {}) {
     this.seconds = seconds; this.marks = marks; this.names = names; this.unit = unit; this.points = []; this.dirty = true;
-    this.svg = h("svg", { class: "plot", viewBox: `0 0 ${W} ${H}`, preserveAspectRatio: "none", role: "img", "aria-label": label });
+    this.svg = h("svg", { class: "plot", role: "img", "aria-label": label });
     this.legend = h("div.row");
     this.element = h("div", this.svg, this.legend);
     this.timer = setInterval(() => { if (this.element.isConnected) { if (this.dirty || this.points.length) this.draw(); } else if (this.was) clearInterval(this.timer); this.was = this.element.isConnected; }, 250);
@@ -21,6 +21,9 @@ export class Plot {
   }
   draw() {
     this.dirty = false;
+    // As large as it is shown, so that nothing is stretched.
+    const W = Math.max(160, this.svg.clientWidth), H = Math.max(80, this.svg.clientHeight);
+    this.svg.setAttribute("viewBox", `0 0 ${W} ${H}`);
     const now = Date.now(), from = now - this.seconds * 1000, points = this.points.filter((p) => p.at >= from);
     let low = Infinity, high = -Infinity;
     for (const p of points) for (const v of p.values) if (Number.isFinite(v)) { low = Math.min(low, v - (p.band ?? 0)); high = Math.max(high, v + (p.band ?? 0)); }

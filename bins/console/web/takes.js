@@ -15,8 +15,8 @@ export function takes(page, status) {
 
   function manifest({ systems = {}, topics = {}, failures = [], restarts = 0 }) {
     return [
-      h("h3", "Systems"), h("div.scroll", h("table", h("tr", ["", "session", "clock at start", "clock at stop", "states"].map((t) => h("th", t))), Object.entries(systems).map(([name, s]) => h("tr", h("td", h("b", name)), h("td", s.session ?? h("span.warn", "outside of any")), h("td.num", clock(s.clock_at_start)), h("td.num", clock(s.clock_at_stop)), h("td.dim", s.states.map(([, state]) => state).join(" → ")))))),
-      h("h3", "Topics"), h("div.scroll", h("table", h("tr", ["", "type", "messages", "rate", "lost", "dropped"].map((t) => h("th", t))), Object.entries(topics).map(([name, t]) => h("tr", h("td", name), h("td.dim", t.type), h("td.num", t.messages), h("td.num", `${t.rate.toFixed(1)} Hz`), h(t.lost ? "td.num.warn" : "td.num", t.lost), h(t.dropped ? "td.num.bad" : "td.num", t.dropped))))),
+      h("h3", "Systems"), h("div.scroll", h("table", h("tr", ["", "session", "clock at start", "clock at stop", "states"].map((t) => h(t.startsWith("clock") ? "th.num" : "th", t))), Object.entries(systems).map(([name, s]) => h("tr", h("td", h("b", name)), h("td", s.session ?? h("span.warn", "outside of any")), h("td.num", clock(s.clock_at_start)), h("td.num", clock(s.clock_at_stop)), h("td.dim", s.states.map(([, state]) => state).join(" → ")))))),
+      h("h3", "Topics"), h("div.scroll", h("table", h("tr", ["", "type", "messages", "rate", "lost", "dropped"].map((t, i) => h(i > 1 ? "th.num" : "th", t))), Object.entries(topics).map(([name, t]) => h("tr", h("td", name), h("td.dim", t.type), h("td.num", t.messages), h("td.num", `${t.rate.toFixed(1)} Hz`), h(t.lost ? "td.num.warn" : "td.num", t.lost), h(t.dropped ? "td.num.bad" : "td.num", t.dropped))))),
       restarts ? h("p.warn", `The recorder was restarted ${restarts} times in the middle of it.`) : null,
       failures.length ? [h("h3", "What went wrong"), failures.map(([at, text]) => h("div.bad", `${when(at)}: ${text}`))] : null,
     ];
