@@ -131,7 +131,8 @@ impl Browser {
         let taken = self.command("Page.captureScreenshot", json!({"format": "png"}));
         let text = taken["data"].as_str().unwrap_or_default();
         let bytes = data_encoding::BASE64.decode(text.as_bytes()).expect("the browser sends base64");
-        std::fs::write(PathBuf::from(folder).join(format!("{name}.png")), bytes).expect("the folder is there");
+        std::fs::write(PathBuf::from(folder).join(format!("{name}.png")), bytes)
+            .expect("the folder is there");
     }
 
     /// Presses a key.

@@ -65,14 +65,27 @@ fn first_page() {
     let (_console, host) = console(&domain);
     let get = |path: &str| {
         let mut stream = TcpStream::connect(&host).expect("it listens");
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n")
-            .expect("sent");
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n"
+        )
+        .expect("sent");
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).expect("answered");
         assert!(answer.starts_with(b"HTTP/1.1 200"), "{path}");
         answer.len()
     };
-    let parts = ["/capture", "/style.css", "/app.js", "/link.js", "/ui.js", "/icon.svg", "/capture.js", "/plot.js", "/takes.js"];
+    let parts = [
+        "/capture",
+        "/style.css",
+        "/app.js",
+        "/link.js",
+        "/ui.js",
+        "/icon.svg",
+        "/capture.js",
+        "/plot.js",
+        "/takes.js",
+    ];
     let sum: usize = parts.into_iter().map(get).sum();
     println!("first page: {:.1} kB over the wire", sum as f64 / 1e3);
     Figure::new(GROUP, "first page over the wire", sum as f64 / 1e3, "kB").at_most(150.0).tell();
@@ -103,7 +116,10 @@ fn idle() {
     let memory = after.resident_bytes as f64 / 1e6;
     println!("idle beside {} daemons: {share:.3} % of a core, {memory:.1} MB", daemons.len());
     let note = format!("{} threads", after.threads.len());
-    Figure::new(GROUP, "idle beside the daemons of `up`, share of a core", share, "%").at_most(0.3).note(note).tell();
+    Figure::new(GROUP, "idle beside the daemons of `up`, share of a core", share, "%")
+        .at_most(0.3)
+        .note(note)
+        .tell();
     Figure::new(GROUP, "idle beside the daemons of `up`, resident memory", memory, "MB").at_most(25.0).tell();
 }
 
@@ -116,11 +132,16 @@ fn clients() {
             "{CLIENTS} clients, {TOPICS} topics, {name}: {rate:.0} messages/s of {size} bytes, {ours:.2} µs each, bare echo {echo:.2} µs, ratio {:.2}; {dropped} dropped",
             ours / echo
         );
-        Figure::new(GROUP, format!("{CLIENTS} clients on {TOPICS} topics, {name}, processor per message"), ours, "µs")
-            .against("tungstenite echo", echo)
-            .ratio_at_most(3.0)
-            .note(format!("{rate:.0} messages/s of {size} bytes"))
-            .tell();
+        Figure::new(
+            GROUP,
+            format!("{CLIENTS} clients on {TOPICS} topics, {name}, processor per message"),
+            ours,
+            "µs",
+        )
+        .against("tungstenite echo", echo)
+        .ratio_at_most(3.0)
+        .note(format!("{rate:.0} messages/s of {size} bytes"))
+        .tell();
     }
 }
 
@@ -137,7 +158,9 @@ fn connect(host: &str, protocol: &'static str) -> WebSocket<TcpStream> {
 fn console_per_message(foxglove: bool) -> (f64, f64, usize, u64) {
     let mut rig = Rig::<()>::on(DomainLease::acquire(), "source");
     let topics: Vec<_> = (0..TOPICS)
-        .map(|n| rig.node.publisher::<JointState>(&format!("/joints_{n}"), Qos::default()).expect("publisher"))
+        .map(|n| {
+            rig.node.publisher::<JointState>(&format!("/joints_{n}"), Qos::default()).expect("publisher")
+        })
         .collect();
     let joints = JointState {
         name: (1..=6).map(|n| format!("joint_{n}")).collect(),
@@ -162,7 +185,8 @@ fn console_per_message(foxglove: bool) -> (f64, f64, usize, u64) {
         })
         .collect();
     rig.observe(Duration::from_secs(3));
-    let before = (Usage::of(console.pid()).expect("it runs").cpu(), counted.load(Ordering::Relaxed), Instant::now());
+    let before =
+        (Usage::of(console.pid()).expect("it runs").cpu(), counted.load(Ordering::Relaxed), Instant::now());
     rig.observe(Duration::from_secs(effort(15, 5)));
     let cpu = Usage::of(console.pid()).expect("it runs").cpu() - before.0;
     let messages = counted.load(Ordering::Relaxed) - before.1;
@@ -181,7 +205,10 @@ fn client(host: &str, foxglove: bool, counted: &AtomicU64, size: &AtomicU64, end
     };
     if !foxglove {
         for n in 0..TOPICS {
-            say(&mut socket, json!({"op": "subscribe", "id": n, "sub": n, "topic": format!("/joints_{n}"), "type": "sensor_msgs/msg/JointState", "period": 0}));
+            say(
+                &mut socket,
+                json!({"op": "subscribe", "id": n, "sub": n, "topic": format!("/joints_{n}"), "type": "sensor_msgs/msg/JointState", "period": 0}),
+            );
         }
     }
     let (mut asked, mut next) = (false, 0);
@@ -245,7 +272,9 @@ fn echo_per_message(rate: f64, size: usize) -> f64 {
                 }
             })
         };
-        (0..CLIENTS).map(|_| serve(listener.accept().expect("a client").0).expect("a thread")).collect::<Vec<_>>()
+        (0..CLIENTS)
+            .map(|_| serve(listener.accept().expect("a client").0).expect("a thread"))
+            .collect::<Vec<_>>()
     });
     let ended = Arc::new(AtomicBool::new(false));
     let counted = Arc::new(AtomicU64::new(0));
@@ -255,7 +284,8 @@ fn echo_per_message(rate: f64, size: usize) -> f64 {
             thread::spawn(move || {
                 let stream = TcpStream::connect(address).expect("it listens");
                 stream.set_nodelay(true).expect("it is TCP");
-                let (mut socket, _) = tungstenite::client(format!("ws://{address}/"), stream).expect("a handshake");
+                let (mut socket, _) =
+                    tungstenite::client(format!("ws://{address}/"), stream).expect("a handshake");
                 let text = "x".repeat(size);
                 let (begin, mut sent) = (Instant::now(), 0.0);
                 while !ended.load(Ordering::Relaxed) {

@@ -89,7 +89,10 @@ impl Takes {
 
 /// A name that is one, and not hidden.
 fn is_plain(name: &str) -> bool {
-    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']) && !name.contains(char::is_control)
+    !name.is_empty()
+        && !name.starts_with('.')
+        && !name.contains(['/', '\\'])
+        && !name.contains(char::is_control)
 }
 
 fn download(media: &str, name: &str) -> Response {
@@ -116,7 +119,9 @@ fn files(folder: &Path) -> Vec<(String, PathBuf, u64)> {
     let mut open = vec![(String::new(), folder.to_owned())];
     while let Some((prefix, dir)) = open.pop() {
         for entry in fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok) {
-            let Some(name) = entry.file_name().into_string().ok().filter(|name| is_plain(name)) else { continue };
+            let Some(name) = entry.file_name().into_string().ok().filter(|name| is_plain(name)) else {
+                continue;
+            };
             let name = format!("{prefix}{name}");
             // Links are neither: their own kind is asked for.
             let Ok(data) = entry.metadata() else { continue };
@@ -150,8 +155,10 @@ fn archive(take: &str, files: Vec<(String, PathBuf, u64)>) -> Option<Stream> {
         length += BLOCK + size.next_multiple_of(BLOCK);
         parts.push(Part { header: header.as_bytes().to_vec(), path, size });
     }
-    (!parts.is_empty())
-        .then(|| Stream { length, source: Box::new(Archive { parts: parts.into_iter(), now: Box::new(io::empty()), ended: false }) })
+    (!parts.is_empty()).then(|| Stream {
+        length,
+        source: Box::new(Archive { parts: parts.into_iter(), now: Box::new(io::empty()), ended: false }),
+    })
 }
 
 struct Part {
@@ -239,8 +246,8 @@ mod tests {
                 (entry.path().unwrap().display().to_string(), content.len())
             })
             .collect();
-        let expected =
-            [("one/cam/imu.csv", 4), ("one/manifest.json", 29), ("one/one_0.mcap", 1300)].map(|(n, l)| (n.to_owned(), l));
+        let expected = [("one/cam/imu.csv", 4), ("one/manifest.json", 29), ("one/one_0.mcap", 1300)]
+            .map(|(n, l)| (n.to_owned(), l));
         assert_eq!(found, expected);
     }
 
@@ -251,7 +258,21 @@ mod tests {
         std::os::unix::fs::symlink(folder.0.join("secret"), folder.0.join("takes/one/link")).unwrap();
         std::os::unix::fs::symlink(&folder.0, folder.0.join("takes/out")).unwrap();
         fs::write(folder.0.join("takes/one/.hidden"), "x").unwrap();
-        for path in ["", "one", "one/", "one/link", "one/.hidden", "../secret", "one/../../secret", "out/secret", "out.tar", "nobody.tar", "one/cam", "/etc/passwd", "one/nothing"] {
+        for path in [
+            "",
+            "one",
+            "one/",
+            "one/link",
+            "one/.hidden",
+            "../secret",
+            "one/../../secret",
+            "out/secret",
+            "out.tar",
+            "nobody.tar",
+            "one/cam",
+            "/etc/passwd",
+            "one/nothing",
+        ] {
             assert!(takes.open(path).is_none(), "{path}");
         }
         assert!(takes.open("one/one_0.mcap").is_some());

@@ -4,7 +4,14 @@
 
 mod take;
 
-use std::{cell::{Cell, RefCell}, collections::BTreeSet, path::PathBuf, process::ExitCode, rc::Rc, time::Duration};
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeSet,
+    path::PathBuf,
+    process::ExitCode,
+    rc::Rc,
+    time::Duration,
+};
 
 use clap::Parser;
 use rosless_bag::Compression;

@@ -53,7 +53,8 @@ fn web() {
 /// Seeds cut, joined and damaged at random, `ROSLESS_FUZZ_RUNS` times; where there is no fuzzing toolchain that is the long run.
 #[test]
 fn web_at_random() {
-    let runs = std::env::var("ROSLESS_FUZZ_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(20_000_u64);
+    let runs =
+        std::env::var("ROSLESS_FUZZ_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(20_000_u64);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/web");
     let seeds: Vec<Vec<u8>> = std::fs::read_dir(folder)
         .expect("corpus")

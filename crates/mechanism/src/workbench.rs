@@ -361,8 +361,7 @@ impl Workbench {
             profile: self.params.profile,
             told: self.told,
             sensed: status::Sensed { daiza: self.bench.pedestal, hina: self.bench.doll },
-            age: BOTH
-                .map(|w| self.sides[w as usize].sensed.map(|at| now.saturating_sub(at).as_secs_f64())),
+            age: BOTH.map(|w| self.sides[w as usize].sensed.map(|at| now.saturating_sub(at).as_secs_f64())),
             refused: each(&|w| self.sides[w as usize].refused.clone()),
             locked: each(&|w| self.lock(w, now)),
             moving: BOTH.map(|w| self.sides[w as usize].job.is_some()),
@@ -432,7 +431,9 @@ mod tests {
         sense(&mut bench, [false; 4], doll::Sensors { up: false, down: true, ..UP }, 4000);
         let stands = Output::Send(Outputs::Doll(told(Lift::Hold, 90.0)));
         assert_eq!(outputs(&mut bench), [stands, Output::Ended(7, Ok(()))]);
-        assert!(bench.wants_publisher(Which::Doll, at(4100)) && !bench.wants_publisher(Which::Doll, at(4400)));
+        assert!(
+            bench.wants_publisher(Which::Doll, at(4100)) && !bench.wants_publisher(Which::Doll, at(4400))
+        );
     }
 
     #[test]

@@ -387,7 +387,9 @@ impl Connection {
             self.took = now;
         }
         match &mut self.state {
-            State::Closing => waits && self.stream.is_none() && now.saturating_sub(self.heard) > self.limits.stall,
+            State::Closing => {
+                waits && self.stream.is_none() && now.saturating_sub(self.heard) > self.limits.stall
+            }
             State::Head | State::Asked(_) if now.saturating_sub(self.began) > self.limits.request => {
                 if self.input.is_empty() {
                     self.close("idle", events);

@@ -320,9 +320,10 @@ mod tests {
         assert_eq!(&Response::asset(&asset, &request("")).body[..], b"plain");
         assert_eq!(&Response::asset(&asset, &request("Accept-Encoding: br, gzip;q=1\r\n")).body[..], b"gz");
         assert_eq!(Response::asset(&asset, &request("If-None-Match: \"t\"\r\n")).status, 304);
-        let text =
-            String::from_utf8(Response::text(200, "x").with("X", "a\r\nSet-Cookie: b").encode(true, true, None))
-                .unwrap();
+        let text = String::from_utf8(
+            Response::text(200, "x").with("X", "a\r\nSet-Cookie: b").encode(true, true, None),
+        )
+        .unwrap();
         assert!(text.contains("X: aSet-Cookie: b\r\n") && text.contains("default-src 'self'"), "{text}");
     }
 }

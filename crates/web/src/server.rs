@@ -96,7 +96,9 @@ impl Server {
             if self.clients.len() >= self.limits.clients && !self.make_room(events) {
                 self.counters.crowded += 1;
                 let full = Response::text(503, "too many connections; close some");
-                let _ = stream.set_nonblocking(true).and_then(|()| (&stream).write(&full.encode(true, true, None)));
+                let _ = stream
+                    .set_nonblocking(true)
+                    .and_then(|()| (&stream).write(&full.encode(true, true, None)));
                 continue;
             }
             // Small messages are worth sending at once.

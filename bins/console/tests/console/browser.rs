@@ -50,7 +50,8 @@ fn two_systems_are_started_by_clicking_and_a_reload_and_a_second_browser_see_the
     browser.fill("[aria-label='Expected systems']", "cam, ghost");
     browser.until("document.body.innerText.includes('Expected and not there: ghost')");
     browser.click(BUTTON);
-    browser.until("document.body.innerText.includes('start: ') && !document.body.innerText.includes('ACTIVE')");
+    browser
+        .until("document.body.innerText.includes('start: ') && !document.body.innerText.includes('ACTIVE')");
     browser.fill("[aria-label='Expected systems']", "");
     // Nobody ticked: there is nothing to send.
     browser.click("[data-none=active]");
@@ -61,7 +62,9 @@ fn two_systems_are_started_by_clicking_and_a_reload_and_a_second_browser_see_the
     browser.until("document.querySelector('[data-system=\"/cam\"] td:nth-child(2) input').indeterminate");
     browser.click(BUTTON);
     browser.until(&format!("{SYSTEMS}.every((r) => r.innerText.includes('ACTIVE'))"));
-    browser.until("document.body.innerText.includes('recording') && / left on the disk/.test(document.body.innerText)");
+    browser.until(
+        "document.body.innerText.includes('recording') && / left on the disk/.test(document.body.innerText)",
+    );
     browser.until("document.querySelector('[data-record=\"/markers\"]').innerText.includes(' Hz')");
     rig.until("both are active on the graph, in the same session", |seen| {
         seen.len() == 2 && seen.iter().all(|(_, status, session)| status == "ACTIVE" && *session == seen[0].2)
@@ -87,11 +90,16 @@ fn two_systems_are_started_by_clicking_and_a_reload_and_a_second_browser_see_the
     }
     rig.until("nobody is active any more", |seen| seen.iter().all(|(_, status, _)| status == "READY"));
     // The take is listed with its manifest, and comes whole.
-    second.until("document.querySelector('[data-take] .num') && !document.querySelector('[data-take] .pill.good')");
+    second.until(
+        "document.querySelector('[data-take] .num') && !document.querySelector('[data-take] .pill.good')",
+    );
     second.eval("document.querySelector('[data-take]').open = true");
     second.until("document.querySelector('[data-take]').innerText.includes('/markers')");
     second.shot("console-takes");
-    assert_eq!(second.eval("document.querySelector('[data-take]').innerText.includes('/rigid_bodies')"), false);
+    assert_eq!(
+        second.eval("document.querySelector('[data-take]').innerText.includes('/rigid_bodies')"),
+        false
+    );
     let size = second.eval("fetch(document.querySelector('[data-take] a').href).then((r) => r.arrayBuffer()).then((b) => b.byteLength)");
     assert!(size.as_u64().is_some_and(|size| size > 4096 && size % 512 == 0), "{size}");
 }
@@ -143,7 +151,9 @@ fn the_mechanism_goes_through_its_cycle_by_keys_and_a_switch_is_pressed() {
     browser.key("Escape");
     browser.until("document.querySelector('.notice.stop')?.innerText.includes('/daiza_cmd')");
     // Single actuators beside the controller: the arm is up, so the clamp opens; then the interlock keeps it up.
-    let bench = |text: &str| format!("document.querySelector('[data-bench] [role=status]')?.innerText.includes('{text}')");
+    let bench = |text: &str| {
+        format!("document.querySelector('[data-bench] [role=status]')?.innerText.includes('{text}')")
+    };
     browser.eval("document.querySelector('[data-bench]').open = true");
     browser.click("[data-move='cylinder 1 out']");
     browser.until(&bench("cylinder 1 out: arrived"));
@@ -230,7 +240,8 @@ fn anything_is_edited_called_published_plotted_and_examined() {
         log::warn!(target: &logger, "too warm");
         log::info!(target: &logger, "all is quiet");
     });
-    let _system = Daemon::spawn(rig.domain.command(program("mocap-system"), &["--kind", "dummy", "--name", "cam"]));
+    let _system =
+        Daemon::spawn(rig.domain.command(program("mocap-system"), &["--kind", "dummy", "--name", "cam"]));
     let console = Console::start(&rig.domain, &[]);
     let host = console.host.clone();
     let driven = std::thread::spawn(move || {
@@ -249,7 +260,9 @@ fn anything_is_edited_called_published_plotted_and_examined() {
         browser.shot("console-graph-node");
         open(&mut browser, "nodes:/cam");
         browser.until("[...document.querySelectorAll('button')].some((b) => b.textContent === 'activate')");
-        browser.eval("[...document.querySelectorAll('button')].find((b) => b.textContent === 'activate').click()");
+        browser.eval(
+            "[...document.querySelectorAll('button')].find((b) => b.textContent === 'activate').click()",
+        );
         browser.until("[...document.querySelectorAll('button')].some((b) => b.textContent === 'deactivate')");
         open(&mut browser, "services:/switch");
         browser.until("document.querySelector('details')");
@@ -265,7 +278,9 @@ fn anything_is_edited_called_published_plotted_and_examined() {
         browser.until("document.querySelector('details pre').innerText.includes('1 listen')");
         open(&mut browser, "topics:/sine");
         browser.until("[...document.querySelectorAll('button.small')].some((b) => b.textContent === 'data')");
-        browser.eval("[...document.querySelectorAll('button.small')].find((b) => b.textContent === 'data').click()");
+        browser.eval(
+            "[...document.querySelectorAll('button.small')].find((b) => b.textContent === 'data').click()",
+        );
         browser.until("document.querySelector('svg.plot path')?.getAttribute('d').length > 200");
         browser.shot("console-graph");
         open(&mut browser, "log:");
@@ -276,7 +291,9 @@ fn anything_is_edited_called_published_plotted_and_examined() {
         browser.fill("[aria-label='Least level']", "30");
         browser.until("document.querySelector('.log').innerText.includes('too warm') && !document.querySelector('.log').innerText.includes('quiet')");
         open(&mut browser, "doctor:");
-        browser.until("['clock', 'participants', 'qos'].every((c) => document.querySelector(`[data-check=${c}]`))");
+        browser.until(
+            "['clock', 'participants', 'qos'].every((c) => document.querySelector(`[data-check=${c}]`))",
+        );
         browser.shot("console-doctor");
         browser.size(390, 844);
         browser.until("document.documentElement.scrollWidth <= 390");

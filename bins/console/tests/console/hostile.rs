@@ -82,7 +82,10 @@ fn harm_is_refused_and_the_others_go_on() {
     // Heads byte by byte are given up after ten seconds, while a thousand others come and go.
     let mut loris = connect(&console, b"GET / HTTP/1.1\r\nHost: ");
     let crowd: Vec<_> = (0..600).map(|_| connect(&console, b"GET / HTTP/1.1\r\nX: ")).collect();
-    assert_eq!(page.ask(json!({"op": "counters"})).unwrap()["connections"].as_u64().map(|n| n <= 128), Some(true));
+    assert_eq!(
+        page.ask(json!({"op": "counters"})).unwrap()["connections"].as_u64().map(|n| n <= 128),
+        Some(true)
+    );
     drop(crowd);
     let crowd: Vec<_> = (0..400).map(|_| connect(&console, b"\x00\x16\x03\x01\r\n\r\n")).collect();
     assert!(page.ask(json!({"op": "stop"})).is_ok(), "STOP goes through");
