@@ -27,7 +27,7 @@ export function bench(page) {
   /** One actuator: its buttons, what it was told, what it senses. */
   function line(side, name, buttons, told, sensed) {
     const a = h("span.num"), b = h("span.num"), row = [h("span", name), buttons, a, b];
-    lines.push({ side, buttons, draw() { const x = told?.(view), y = sensed?.(view); a.textContent = x ?? "–"; b.textContent = y ?? "–"; b.className = x !== undefined && y !== undefined && x !== y ? "num warn" : "num"; } });
+    lines.push({ side, buttons, draw() { const x = told?.(view), y = sensed?.(view); a.textContent = x ?? "–"; b.textContent = y ?? "–"; b.className = x !== undefined && x !== "hold" && y !== undefined && x !== y ? "num warn" : "num"; } });
     return row;
   }
   const head = () => [h("span"), h("span"), h("b.dim", "told"), h("b.dim", "sensed")];
