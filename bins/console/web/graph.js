@@ -51,14 +51,14 @@ export default function (main, page) {
     if (state.kind === "doctor") return doctor(detail);
     const found = graph?.[state.kind].find((x) => x.name === state.name);
     if (!found) return put(detail, h("div.card.dim", state.name ? `${state.name} is not on the graph.` : `Choose one of the ${state.kind}.`));
-    ({ nodes: node, topics: topic, services: service, actions: action })[state.kind](detail, inner, found, go);
+    inner.update = ({ nodes: node, topics: topic, services: service, actions: action })[state.kind](detail, inner, found, go);
   }
   page.ends(() => { inner?.end(); link.measure([]); });
   let names = "";
   page.on(link, "graph", () => {
     drawList();
     const now = JSON.stringify(link.graph[state.kind === "log" ? "nodes" : state.kind]?.find((x) => x.name === state.name) ?? null);
-    if (now !== names) { names = now; if (state.kind !== "log" && state.kind !== "doctor") drawDetail(); }
+    if (now !== names) { names = now; if (state.kind !== "log" && state.kind !== "doctor") { const found = JSON.parse(now); if (!found || !inner?.update?.(found)) drawDetail(); } }
   });
   page.on(link, "rates", drawList);
   link.followGraph();
@@ -72,8 +72,9 @@ function ends(title, list, go) {
 }
 
 function topic(box, page, found, go) {
-  const type = found.types[0];
-  put(box, h("div.card", h("h1", found.name), h("p.dim.mono", found.types.join(", ")), h("div.grid", ends("Publishers", found.publishers, go), ends("Subscriptions", found.subscriptions, go))));
+  const type = found.types[0], both = h("div.grid"), list = (t) => fill(both, ends("Publishers", t.publishers, go), ends("Subscriptions", t.subscriptions, go));
+  put(box, h("div.card", h("h1", found.name), h("p.dim.mono", found.types.join(", ")), both));
+  list(found);
   const rate = value(3000), size = value(3000), text = h("pre", "nothing heard yet"), fresh = ages(text, 5000);
   const plot = new Plot({ seconds: 20, label: "numeric fields" }), chosen = new Set(JSON.parse(sessionStorage.getItem("plot:" + found.name) ?? "[]"));
   const fields = h("div.row");
@@ -98,6 +99,8 @@ function topic(box, page, found, go) {
   link.measure([[found.name, type]]);
   page.on(link, "rates", () => { const r = link.rates[found.name]; if (r) rate.show(`${fixed(r.hz, 1)} Hz, ${bytes(r.bytes)}/s`); });
   put(box, ask("Publish", type, (v) => link.publish(found.name, type, v).then((a) => `published; ${a.listeners} listen`)));
+  // Others come and go: what is being written in the form stays.
+  return (now) => now.types[0] === type && Boolean(list(now));
 }
 
 function service(box, page, found, go) {
@@ -141,12 +144,16 @@ function ask(title, type, act) {
 }
 
 function node(box, page, found, go) {
-  put(box, h("div.card", h("h1", found.name), h("div.grid",
-    h("div", h("h3", `Publishes (${found.publishes.length})`), found.publishes.map((t) => ref(go, "topics", t))),
-    h("div", h("h3", `Subscribes (${found.subscribes.length})`), found.subscribes.map((t) => ref(go, "topics", t))),
-    h("div", h("h3", `Serves (${found.serves.length})`), found.serves.map((s) => ref(go, "services", s))))));
-  if (found.serves.includes(`${found.name}/change_state`)) lifecycle(box, page, found.name);
-  if (found.serves.includes(`${found.name}/list_parameters`)) parameters(box, page, found.name);
+  const lists = h("div.grid"), manages = (n) => n.serves.includes(`${n.name}/change_state`), hasParameters = (n) => n.serves.includes(`${n.name}/list_parameters`);
+  const list = (n) => fill(lists,
+    h("div", h("h3", `Publishes (${n.publishes.length})`), n.publishes.map((t) => ref(go, "topics", t))),
+    h("div", h("h3", `Subscribes (${n.subscribes.length})`), n.subscribes.map((t) => ref(go, "topics", t))),
+    h("div", h("h3", `Serves (${n.serves.length})`), n.serves.map((s) => ref(go, "services", s))));
+  put(box, h("div.card", h("h1", found.name), lists));
+  list(found);
+  if (manages(found)) lifecycle(box, page, found.name);
+  if (hasParameters(found)) parameters(box, page, found.name);
+  return (now) => manages(now) === manages(found) && hasParameters(now) === hasParameters(found) && Boolean(list(now));
 }
 
 function lifecycle(box, page, name) {

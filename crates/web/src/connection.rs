@@ -114,8 +114,9 @@ pub struct Connection {
     input: Vec<u8>,
     output: Vec<u8>,
     sent: usize,
-    /// What follows the output.
+    /// What follows the output, and whether there was something: whoever loads a file may take its time.
     stream: Option<Stream>,
+    loads: bool,
     outbox: Outbox,
     /// When it was last heard, when its head began, when it last took something: on the driver's clock.
     heard: Duration,
@@ -134,6 +135,7 @@ impl Connection {
             output: Vec::new(),
             sent: 0,
             stream: None,
+            loads: false,
             outbox: Outbox::default(),
             heard: now,
             began: now,
@@ -213,6 +215,7 @@ impl Connection {
         let State::Asked(request) = &self.state else { return };
         self.output.extend(response.encode(false, true, Some(stream.length)));
         self.stream = (request.method != "HEAD").then_some(stream);
+        self.loads = true;
         self.close("answered", events);
     }
 
@@ -387,9 +390,7 @@ impl Connection {
             self.took = now;
         }
         match &mut self.state {
-            State::Closing => {
-                waits && self.stream.is_none() && now.saturating_sub(self.heard) > self.limits.stall
-            }
+            State::Closing => waits && !self.loads && now.saturating_sub(self.heard) > self.limits.stall,
             State::Head | State::Asked(_) if now.saturating_sub(self.began) > self.limits.request => {
                 if self.input.is_empty() {
                     self.close("idle", events);
