@@ -127,6 +127,7 @@ impl Browser {
     pub fn shot(&mut self, name: &str) {
         let Some(folder) = std::env::var_os("ROSLESS_SHOTS") else { return };
         // Notices are of the moment, and lie over the page.
+        self.eval("document.getElementById('notices')?.replaceChildren()");
         std::thread::sleep(Duration::from_millis(700));
         let taken = self.command("Page.captureScreenshot", json!({"format": "png"}));
         let text = taken["data"].as_str().unwrap_or_default();

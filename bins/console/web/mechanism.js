@@ -32,7 +32,7 @@ export default function (main, page) {
     // Without a controller the mechanism itself tells where it is.
     const sensors = link.graph.topics.find((t) => /\/(daiza|hina)_state$/.test(t.name) && t.publishers.length);
     single.use(sensors ? sensors.name.replace(/\/(daiza|hina)_state$/, "") : null);
-    const now = link.graph.topics.some((t) => t.name === `${found}/sequence_controller/state`) ? found : null;
+    const now = link.graph.topics.some((t) => t.name === `${found}/sequence_controller/state` && t.publishers.length) ? found : null;
     if (now === space) return;
     space = now; status = null; end?.();
     end = space === null ? null : link.subscribe(`${space}/sequence_controller/state`, "std_msgs/msg/String", (m, info) => { status = JSON.parse(m.data); fresh.touch(info.t); draw(); }, 0);

@@ -95,6 +95,7 @@ fn two_systems_are_started_by_clicking_and_a_reload_and_a_second_browser_see_the
     );
     second.eval("document.querySelector('[data-take]').open = true");
     second.until("document.querySelector('[data-take]').innerText.includes('/markers')");
+    second.eval("document.querySelector('[data-take]').parentNode.parentNode.scrollIntoView()");
     second.shot("console-takes");
     assert_eq!(
         second.eval("document.querySelector('[data-take]').innerText.includes('/rigid_bodies')"),
@@ -157,6 +158,7 @@ fn the_mechanism_goes_through_its_cycle_by_keys_and_a_switch_is_pressed() {
     browser.eval("document.querySelector('[data-bench]').open = true");
     browser.click("[data-move='cylinder 1 out']");
     browser.until(&bench("cylinder 1 out: arrived"));
+    browser.size(1280, 1060);
     browser.shot("console-mechanism");
     browser.click("[data-move='cylinder 4 out']");
     browser.until(&bench("cylinder 4 out: "));
@@ -205,6 +207,8 @@ fn single_actuators_move_without_a_sequence_controller() {
     browser.until("document.querySelector('[data-bench]').innerText.includes('no sequence controller')");
     browser.size(390, 844);
     browser.until("document.documentElement.scrollWidth <= 390");
+    browser.until("document.body.innerText.includes('No mechanism-controller is on the graph')");
+    browser.eval("document.querySelector('[data-bench]').scrollIntoView()");
     browser.shot("console-debug-phone");
 }
 
