@@ -75,8 +75,8 @@ fn web_at_random() {
             match random(5) {
                 0 => input.truncate(at),
                 1 => input.extend_from_slice(&seeds[random(seeds.len())]),
-                2 => input.insert(at.min(input.len()), random(256) as u8),
-                3 => input[at.min(input.len().saturating_sub(1))..].reverse(),
+                2 => input.insert(at, random(256) as u8),
+                3 => input[at..].reverse(),
                 _ => {
                     if let Some(byte) = input.get_mut(at) {
                         *byte = random(256) as u8;
