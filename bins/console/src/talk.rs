@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use rosless_graph::monotonic;
+use rosless_mechanism::single::Actuator;
 use rosless_schema::{Arity, BaseType, DynamicMessage, Element, MessageType};
 use rosless_web::{ClientId, Message, Role};
 use serde::Deserialize;
@@ -94,6 +95,22 @@ enum Wish {
     },
     Stop,
     Counters,
+    /// Single actuators of the mechanism in this namespace: what is told and sensed, until the page leaves.
+    Bench {
+        space: String,
+    },
+    LeaveBench {
+        space: String,
+    },
+    /// Moves one of them.
+    Actuate {
+        space: String,
+        actuator: Actuator,
+    },
+    /// Recordings of sessions on this machine.
+    Takes,
+    /// What `rosless doctor` says here and now.
+    Doctor,
 }
 
 #[derive(Debug, Deserialize)]
@@ -106,6 +123,9 @@ struct Asked {
 /// Subscriptions of one page.
 const MOST_SUBSCRIPTIONS: usize = 256;
 const LONGEST_CALL: f64 = 120.0;
+/// How often a thread that works is looked at.
+const LOOKING: Duration = Duration::from_millis(50);
+const SESSION_COMMAND: &str = "rosless_msgs/srv/SessionCommand";
 
 /// Services that only look.
 fn only_looks(ty: &str) -> bool {
@@ -132,6 +152,9 @@ impl App {
             "node": self.node.full_name(), "version": env!("CARGO_PKG_VERSION"),
         });
         self.answer(id, welcome.to_string());
+        if let Some(told) = &self.last_session {
+            self.answer(id, told.to_string());
+        }
         self.tell_operators();
     }
 
@@ -197,6 +220,47 @@ impl App {
         Box::new(move |app, result| app.done(id, number, result))
     }
 
+    /// The same, and every page hears what a command to systems came to, also one that comes later.
+    fn told_to_all(service: String, answer: Answer) -> Answer {
+        Box::new(move |app, result| {
+            if let Ok(value) = &result {
+                let told = json!({"op": "session_result", "service": service, "result": value,
+                    "at": crate::topics::milliseconds(std::time::SystemTime::now())});
+                app.tell_pages(&told);
+                app.last_session = Some(told);
+            }
+            answer(app, result);
+        })
+    }
+
+    /// Looks at this machine, which takes a while and is done beside the rest, and at the graph.
+    fn examine(&mut self, done: Answer) {
+        let environment = self.context.settings().environment.clone();
+        let (tell, hear) = std::sync::mpsc::channel();
+        let work = move || {
+            let mut findings = vec![rosless_doctor::settings(&environment)];
+            rosless_doctor::machine(&environment, |new| findings.extend(new));
+            let _ = tell.send(findings);
+        };
+        match std::thread::Builder::new().name("doctor".into()).spawn(work) {
+            Ok(_) => self.examined(hear, done),
+            Err(error) => done(self, Err(error.to_string())),
+        }
+    }
+
+    fn examined(&mut self, hear: std::sync::mpsc::Receiver<Vec<rosless_doctor::Finding>>, done: Answer) {
+        match hear.try_recv() {
+            Err(std::sync::mpsc::TryRecvError::Empty) => {
+                self.handle.once(LOOKING, move |app| app.examined(hear, done));
+            }
+            Err(error) => done(self, Err(error.to_string())),
+            Ok(mut findings) => {
+                findings.extend(rosless_doctor::graph(&self.graph(), self.context.gid().prefix()));
+                done(self, serde_json::to_value(findings).map_err(|error| error.to_string()));
+            }
+        }
+    }
+
     /// Does what is wished for: the answer, or nothing if it comes later.
     fn wish(&mut self, id: ClientId, number: Option<u64>, wish: Wish) -> Result<Option<Value>, Missing> {
         match wish {
@@ -260,13 +324,12 @@ impl App {
                     self.permit(id, &systems)?;
                 }
                 let timeout = timeout.filter(|t| t.is_finite()).unwrap_or(10.0).clamp(0.1, LONGEST_CALL);
-                self.call(
-                    &service,
-                    &r#type,
-                    &value,
-                    Duration::from_secs_f64(timeout),
-                    Self::later(id, number),
-                )?;
+                let timeout = Duration::from_secs_f64(timeout);
+                let mut answer = Self::later(id, number);
+                if r#type == SESSION_COMMAND {
+                    answer = Self::told_to_all(service.clone(), answer);
+                }
+                self.call(&service, &r#type, &value, timeout, answer)?;
                 return Ok(None);
             }
             Wish::Parameters { node } => {
@@ -304,6 +367,7 @@ impl App {
                 }
                 if take {
                     self.end_holds_of_others(id);
+                    self.stop_benches();
                 }
                 let claimed = self.operators.claim(&systems, id, take);
                 self.tell_operators();
@@ -322,6 +386,18 @@ impl App {
                 return Ok(Some(json!({"told": told})));
             }
             Wish::Counters => return Ok(Some(self.counters())),
+            Wish::Bench { space } => self.open_bench(id, &space).map_err(Missing::Unknown)?,
+            Wish::LeaveBench { space } => self.leave_benches(id, Some(&space)),
+            Wish::Actuate { space, actuator } => {
+                self.permit(id, &[system_of_node(&format!("{space}/sequence_controller"))])?;
+                self.actuate(id, &space, actuator, Self::later(id, number));
+                return Ok(None);
+            }
+            Wish::Takes => return Ok(Some(self.takes.list())),
+            Wish::Doctor => {
+                self.examine(Self::later(id, number));
+                return Ok(None);
+            }
         }
         Ok(number.map(|_| json!(true)))
     }

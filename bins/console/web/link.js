@@ -4,7 +4,7 @@ const BEAT = 1000, STALE = 3500, AGAIN = [300, 700, 1500, 3000];
 
 class Link extends EventTarget {
   #socket = null; #questions = new Map(); #next = 1; #subs = new Map(); #tries = 0; #heard = 0; #wantsGraph = false; #measured = []; #left = false;
-  state = "connecting"; welcome = null; graph = null; operators = {}; rates = {};
+  state = "connecting"; welcome = null; graph = null; operators = {}; rates = {}; session = null;
 
   start() {
     this.#connect();
@@ -64,7 +64,9 @@ class Link extends EventTarget {
       case "operators": this.operators = message.operators; this.#emit("operators"); break;
       case "rates": this.rates = message.topics; this.#emit("rates"); break;
       case "notice": this.#emit("notice", message); break;
-      case "stopped": this.#emit("stopped", message); break;
+      case "session_result": this.session = message; this.#emit("session_result"); break;
+      case "beat": break;
+      default: this.#emit(message.op, message);
     }
     this.#set();
   }

@@ -18,7 +18,10 @@ use rosless_mechanism::{
     model::{Fault, Model, Speeds, Switch},
     sources::STAND_IN_PARAMETER,
 };
-use rosless_wire::std_msgs::msg::Bool;
+use rosless_wire::{
+    sensor_msgs::msg::JointState,
+    std_msgs::msg::{Bool, Header},
+};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     process::getpgrp,
@@ -50,6 +53,8 @@ struct Dummy<D: Dialect> {
     params: Params,
     node: Node,
     pedestal: Publisher<D::Sensors>,
+    /// Where everything truly is, for people who look.
+    positions: Publisher<JointState>,
     doll: Publisher<D::Sensors>,
     /// What was last told about commands that make no sense, so that a stream of them is told once.
     complaint: String,
@@ -71,6 +76,7 @@ fn run_as<D: Dialect>(settings: Settings, options: &Run) -> Result<()> {
         model: Model::new(speeds, options.auto, monotonic()),
         params: Params::defaults(D::PROFILE),
         pedestal: node.publisher("daiza_state", Qos::default())?,
+        positions: node.publisher("~/positions", Qos::sensor_data())?,
         doll: node.publisher("hina_state", Qos::default())?,
         node: node.clone(),
         complaint: String::new(),
@@ -175,6 +181,14 @@ impl<D: Dialect> Dummy<D> {
         }
         if let Some(sensors) = self.model.doll_sensors() {
             self.doll.publish(&D::PROFILE.doll_sensors(&sensors).into());
+        }
+        if self.positions.matched() > 0 {
+            let name = ["cylinder_1", "cylinder_2", "cylinder_3", "cylinder_4", "tilt", "lift"];
+            let mut position = self.model.cylinder_positions().to_vec();
+            position.extend([self.model.tilt().to_radians(), self.model.height()]);
+            let header = Header { stamp: self.node.now(), ..Header::default() };
+            let name = name.map(str::to_owned).to_vec();
+            self.positions.publish(&JointState { header, name, position, ..JointState::default() });
         }
     }
 

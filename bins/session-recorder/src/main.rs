@@ -4,7 +4,14 @@
 
 mod take;
 
-use std::{cell::RefCell, collections::BTreeSet, path::PathBuf, process::ExitCode, rc::Rc, time::Duration};
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeSet,
+    path::PathBuf,
+    process::ExitCode,
+    rc::Rc,
+    time::Duration,
+};
 
 use clap::Parser;
 use rosless_bag::Compression;
@@ -52,6 +59,8 @@ const TICK: Duration = Duration::from_millis(200);
 const STATES: Duration = Duration::from_secs(2);
 /// How often the manifest of a take under way is written.
 const MANIFEST: Duration = Duration::from_secs(1);
+/// How often the disk is looked at while nothing is recorded.
+const DISK: Duration = Duration::from_secs(10);
 
 struct App {
     follower: Follower,
@@ -198,6 +207,8 @@ fn drive(
     let status: Publisher<RecorderStatus> = node.publisher("~/status", Qos::latched())?;
     let (tape, node, controller) = (tape.clone(), node.clone(), controller.clone());
     let last = RefCell::new(None);
+    // When to look again, and what was found.
+    let disk = Cell::new((Duration::ZERO, 0));
     let arguments = Rc::new(arguments);
     let act = move |app: &mut App| {
         let systems: Vec<Seen> =
@@ -233,6 +244,12 @@ fn drive(
         report.topics = u32::try_from(tape.reports().len()).unwrap_or(u32::MAX);
         report.systems =
             app.follower.manifest().map(|m| m.systems.keys().cloned().collect()).unwrap_or_default();
+        // Others write to the disk, too: that alone is not worth a message all the time.
+        let pause = if report.recording { MANIFEST } else { DISK };
+        if monotonic() >= disk.get().0 {
+            disk.set((monotonic() + pause, take::free(&arguments.dir)));
+        }
+        report.disk_free = disk.get().1;
         if last.borrow().as_ref() != Some(&report) {
             last.replace(Some(report.clone()));
             status.publish(&RecorderStatus { stamp: node.now(), ..report });

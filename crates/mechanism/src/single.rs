@@ -1,5 +1,7 @@
 //! One actuator at a time: which outputs move it and keep the others where they are. No I/O, no clock.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     Params, Profile, Time,
     doll::{self, Doll, Guide, Lift},
@@ -10,7 +12,8 @@ use crate::{
 };
 
 /// One actuator and where it shall go.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Actuator {
     /// A cylinder of the pedestal.
     Cylinder {
@@ -149,6 +152,14 @@ impl Bench {
     /// Somebody moved the doll.
     pub fn tell_doll(&mut self, command: doll::Command) {
         self.doll_told = Some(command);
+    }
+
+    /// What it was told does not hold it where it stands: it was restarted, or moved by hand.
+    pub fn forget_told(&mut self, which: Which) {
+        match which {
+            Which::Pedestal => self.pedestal_told = None,
+            Which::Doll => self.doll_told = None,
+        }
     }
 
     /// Whether the mechanism has told its sensors.

@@ -3,6 +3,7 @@
 mod access;
 mod browser;
 mod foxglove;
+mod hostile;
 mod operating;
 mod robots;
 
