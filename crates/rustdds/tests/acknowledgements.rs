@@ -211,7 +211,8 @@ impl Timed {
     fn write(&mut self) -> Duration {
         self.now += 300 * MILLISECOND;
         self.last += 1;
-        assert!(self.heartbeats.written(SequenceNumber::new(self.last), false, self.now), "asks for an answer");
+        let asks = self.heartbeats.written(SequenceNumber::new(self.last), 1, false, self.now);
+        assert!(asks, "an isolated sample asks for an answer");
         self.heartbeats.timer(self.now).expect("a timer for what may be lost")
     }
 
