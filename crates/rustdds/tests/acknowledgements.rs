@@ -2,6 +2,7 @@
 
 mod common;
 // When a writer speaks is decided without a clock, and looked at here without one.
+#[rustfmt::skip]
 #[path = "../patches/new/rtps/heartbeats.rs"]
 mod heartbeats;
 mod structure {

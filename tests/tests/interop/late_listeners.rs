@@ -21,6 +21,13 @@ use crate::{
     ours::{Ours, typehash},
 };
 
+/// Waits until nobody subscribes to the topic any more. The next peer gets the ports of this one, and with them what is sent
+/// to a subscription that is believed to be there.
+fn gone<S: 'static>(ours: &mut Ours<S>, topic: &str) {
+    let node = ours.node.clone();
+    ours.run_until("it has left", |_| node.context().graph().subscriptions(topic).is_empty());
+}
+
 #[test]
 fn an_answer_waits_until_its_asker_listens() {
     for vendor in Vendor::ALL {
@@ -88,6 +95,8 @@ fn an_asker_whose_subscription_is_new_hears_every_answer_once_and_in_order() {
             peer.write("ask", &cdr::to_payload(&said[8]));
             ours.run_until("the end", |()| heard(&peer).last() == said.last());
             assert_eq!(heard(&peer), said, "{vendor:?}");
+            peer.delete("hear");
+            gone(&mut ours, "/answers");
         }
     }
 }
@@ -124,6 +133,8 @@ fn the_first_feedback_waits_until_its_asker_listens() {
             let lengths: Vec<_> =
                 heard::<Feedback>(&peer, "feedback").iter().map(|m| m.feedback.sequence.len()).collect();
             assert_eq!(lengths, [1, 2, 3], "{vendor:?}");
+            peer.borrow_mut().delete("feedback");
+            gone(&mut ours, "/fibonacci/_action/feedback");
         }
     }
 }

@@ -266,7 +266,9 @@ impl<S: 'static> ClientInner<S> {
         let mut written = false;
         for only in addressees(&others) {
             let related = Some((self.inbox.gid, UNKNOWN_SEQUENCE));
-            if let Some(sequence) = self.writer.write(call.payload.clone(), Addressing { only, related, ..Addressing::default() }) {
+            if let Some(sequence) =
+                self.writer.write(call.payload.clone(), Addressing { only, related, ..Addressing::default() })
+            {
                 self.sent.borrow_mut().insert(sequence, id);
                 written = true;
             }

@@ -173,13 +173,7 @@ impl ScriptedPeer {
     }
 
     /// The same, and asks for so many samples from there on.
-    pub fn nack(
-        &mut self,
-        reader: [u8; 4],
-        writer: [u8; 4],
-        base: i64,
-        samples: u32,
-    ) -> (u8, u8, Vec<u8>) {
+    pub fn nack(&mut self, reader: [u8; 4], writer: [u8; 4], base: i64, samples: u32) -> (u8, u8, Vec<u8>) {
         self.count += 1;
         let set = [samples, u32::MAX << (32 - samples)].map(u32::to_le_bytes).concat();
         let body = [&reader[..], &writer, &number(base), &set, &self.count.to_le_bytes()].concat();
