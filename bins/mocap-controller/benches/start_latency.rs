@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints for people")]
 
 use std::{
+    collections::BTreeMap,
     process::{Child, Command, Stdio},
     time::Duration,
 };
@@ -17,7 +18,7 @@ use rosless_protocol::{
     node::{ControllerNode, Notice},
 };
 use rosless_tests::{
-    DomainLease,
+    DomainLease, Usage,
     bench::{Figure, effort},
     sibling_binary,
 };
@@ -66,10 +67,25 @@ fn datagrams() -> u64 {
     pairs.find(|(name, _)| *name == "OutDatagrams").and_then(|(_, value)| value.parse().ok()).unwrap_or(0)
 }
 
-/// The reports of `rounds` STARTs, each followed by a STOP, and the datagrams sent for the STARTs.
-fn measure(size: usize, rounds: usize) -> (Vec<Report>, u64) {
+/// Processor time that these processes have used, with all of their threads.
+fn processor_time(pids: impl Iterator<Item = u32>) -> Duration {
+    pids.filter_map(|pid| Usage::of(pid).ok()).map(|usage| usage.cpu()).sum()
+}
+
+/// What was measured with a fleet.
+struct Measured {
+    starts: Vec<Report>,
+    /// Sent for the STARTs.
+    datagrams: u64,
+    /// Of controller and systems, for STARTs and STOPs.
+    processor: Duration,
+}
+
+/// `rounds` STARTs, each followed by a STOP.
+fn measure(size: usize, rounds: usize) -> Measured {
     let lease = DomainLease::acquire();
-    let _fleet = fleet(lease.id(), size);
+    let fleet = fleet(lease.id(), size);
+    let pids = || fleet.0.iter().map(Child::id).chain([std::process::id()]);
     let context = Context::new(ContextOptions::for_domain(lease.id())).expect("a DDS participant");
     let node = context.node("mocap_controller").expect("a node");
     let event_loop = EventLoop::new(&context).expect("an event loop");
@@ -87,6 +103,7 @@ fn measure(size: usize, rounds: usize) -> (Vec<Report>, u64) {
     let met = event_loop.run_until(&mut reports, PATIENCE, |_| reachable() == size).expect("the loop runs");
     assert!(met, "only {} of {size} systems met", reachable());
     let (mut starts, mut sent) = (Vec::new(), 0);
+    let idle = processor_time(pids());
     for _ in 0..rounds {
         for command in [message::Command::Start, message::Command::Stop] {
             reports.clear();
@@ -101,7 +118,7 @@ fn measure(size: usize, rounds: usize) -> (Vec<Report>, u64) {
             }
         }
     }
-    (starts, sent)
+    Measured { starts, datagrams: sent, processor: processor_time(pids()) - idle }
 }
 
 fn percentile(sorted: &[f64], percent: usize) -> f64 {
@@ -121,21 +138,30 @@ fn rounds() -> usize {
 fn growing_fleets() {
     println!("START to last acknowledgement, {} rounds each, all on one host", rounds());
     println!(
-        "{:>8} {:>10} {:>10} {:>15} {:>20} {:>21}",
-        "systems", "p50 ms", "p99 ms", "p50 µs/system", "messages/system", "datagrams/system"
+        "{:>8} {:>10} {:>10} {:>15} {:>20} {:>21} {:>20}",
+        "systems",
+        "p50 ms",
+        "p99 ms",
+        "p50 µs/system",
+        "messages/system",
+        "datagrams/system",
+        "processor µs/system"
     );
-    let mut per_system = Vec::new();
-    for size in [1, 10, 50] {
-        let (reports, datagrams) = measure(size, rounds());
+    let (mut per_system, mut processor_per_system) = (BTreeMap::new(), BTreeMap::new());
+    for size in [1, 10, 50, 100] {
+        let Measured { starts: reports, datagrams, processor } = measure(size, rounds());
         let times = millis(&reports, |r| r.last_answer_after);
         let published: u32 = reports.iter().map(|r| r.messages).sum();
         let answers: usize =
             reports.iter().flat_map(|r| r.results.values()).filter(|r| r.answered_after.is_some()).count();
         let each = |count: f64| count / (reports.len() * size) as f64;
         let p50 = percentile(&times, 50);
-        per_system.push(p50 / size as f64);
+        per_system.insert(size, p50 / size as f64);
+        // A command is a START or a STOP.
+        let processor = each(processor.as_secs_f64() * 1e6 / 2.0);
+        processor_per_system.insert(size, processor);
         println!(
-            "{size:>8} {p50:>10.2} {:>10.2} {:>15.0} {:>20.2} {:>21.1}",
+            "{size:>8} {p50:>10.2} {:>10.2} {:>15.0} {:>20.2} {:>21.1} {processor:>20.0}",
             percentile(&times, 99),
             p50 * 1e3 / size as f64,
             each(f64::from(published) + answers as f64),
@@ -150,14 +176,20 @@ fn growing_fleets() {
         Figure::new("protocol", name("p50"), p50, "ms").note(note).tell();
         Figure::new("protocol", name("p99"), percentile(&times, 99), "ms").tell();
     }
-    println!("time per system, 50 systems to 10: {:.2}", per_system[2] / per_system[1]);
-    // Linear growth; a fifth is left to the noise of a machine with fewer cores than processes.
-    let figure = Figure::new("protocol", "START, each of 50 systems, p50", per_system[2], "ms");
-    figure.against("of 10 systems", per_system[1]).ratio_at_most(1.2).tell();
+    // Linear growth; a fifth is left to the noise of a machine with fewer cores than processes. What it costs does not
+    // depend on who else wants the processor.
+    for size in [50, 100] {
+        println!("time per system, {size} systems to 10: {:.2}", per_system[&size] / per_system[&10]);
+        let name = |what: &str| format!("START, each of {size} systems, {what}");
+        let figure = Figure::new("protocol", name("p50"), per_system[&size], "ms");
+        figure.against("of 10 systems", per_system[&10]).ratio_at_most(1.2).tell();
+        let figure = Figure::new("protocol", name("processor time"), processor_per_system[&size], "µs");
+        figure.against("of 10 systems", processor_per_system[&10]).ratio_at_most(1.2).tell();
+    }
 }
 
 fn lossy(loss: &str) {
-    let (reports, _) = measure(10, rounds());
+    let Measured { starts: reports, .. } = measure(10, rounds());
     let times = millis(&reports, |r| Some(r.took));
     let results = || reports.iter().flat_map(|r| r.results.values());
     let mut answers: Vec<_> =

@@ -22,7 +22,6 @@ use crate::{
     Context, Error, Gid, Graph, RawPublisher, Result,
     context::{DDS_TOKENS, IncompatibleQos},
     crash,
-    owed::Answer,
     supervision::Supervisor,
 };
 
@@ -541,8 +540,6 @@ impl<S: 'static> Core<S> {
                 self.report(app, &problem);
             }
             self.context.0.follow_network();
-            let overdue = self.context.0.owed.borrow_mut().overdue();
-            overdue.into_iter().for_each(Answer::give_up);
             self.fire_timers(app);
             self.fire_engines(app);
         }
@@ -622,9 +619,7 @@ impl<S: 'static> Core<S> {
         let timer = self.timers.borrow().keys().next().map(|(due, _)| *due);
         let engines = snapshot(&self.engines);
         let engine = engines.iter().filter_map(|engine| (engine.next.borrow_mut())(app)).min();
-        let context = &self.context.0;
-        let owed = context.owed.borrow().deadline();
-        [limit, timer, engine, owed, context.network_deadline()].into_iter().flatten().min()
+        [limit, timer, engine, self.context.0.network_deadline()].into_iter().flatten().min()
     }
 
     fn dispatch(&self, token: usize, app: &mut S) {

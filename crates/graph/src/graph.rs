@@ -318,13 +318,6 @@ impl Graph {
             })
     }
 
-    /// Whether the participant has a reader for what a local writer writes, matched or not.
-    pub(crate) fn may_feed(&self, local: &Gid, participant: GidPrefix) -> bool {
-        let (first, last) = (Gid::first_of(participant), Gid::last_of(participant));
-        self.endpoint(local)
-            .is_some_and(|writer| self.endpoints.range(first..=last).any(|(_, reader)| writer.feeds(reader)))
-    }
-
     /// A participant was discovered.
     pub fn add_participant(&mut self, prefix: GidPrefix) {
         self.left.retain(|left| *left != prefix);

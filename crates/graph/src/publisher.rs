@@ -7,7 +7,6 @@ use rosless_wire::{Message, cdr};
 use crate::{
     Gid, GidPrefix, Node, Qos, Result,
     counters::Throttle,
-    owed::{Answer, Told},
     qos::Durability,
     qos_overrides::Side,
     raw::{Addressing, RawWriter, TopicSpec},
@@ -97,6 +96,18 @@ struct Inner {
     complaint: Throttle,
 }
 
+impl Inner {
+    fn write(&self, mut payload: Vec<u8>, to: Addressing) -> bool {
+        let Self { writer, node, topic, complaint } = self;
+        payload.resize(payload.len().max(4).next_multiple_of(4), 0);
+        let accepted = writer.write(payload, to).is_some();
+        if !accepted && complaint.may_speak() {
+            log::warn!(target: node.logger(), "{topic}: {} samples dropped because subscriptions are too slow", writer.dropped());
+        }
+        accepted
+    }
+}
+
 impl RawPublisher {
     pub(crate) fn new(node: &Node, spec: TopicSpec) -> Result<Self> {
         let topic = spec.ros_name();
@@ -105,43 +116,29 @@ impl RawPublisher {
     }
 
     /// See [`Publisher::publish`]. The payload is padded to four bytes, because Cyclone refuses fragments that are not.
-    pub fn publish(&self, mut payload: Vec<u8>) -> bool {
-        let Inner { writer, node, topic, complaint } = &*self.0;
-        payload.resize(payload.len().max(4).next_multiple_of(4), 0);
-        let accepted = writer.write(payload, Addressing::default()).is_some();
-        if !accepted && complaint.may_speak() {
-            log::warn!(target: node.logger(), "{topic}: {} samples dropped because subscriptions are too slow", writer.dropped());
-        }
-        accepted
+    pub fn publish(&self, payload: Vec<u8>) -> bool {
+        self.0.write(payload, Addressing::default())
     }
 
     /// Publishes an answer. The participant that asked may not be listening yet, because real clients ask first and make
-    /// the subscription for the answer afterwards: then others get the answer at once and the asker when it does, within
-    /// five seconds. While its subscription is being discovered all wait, half a second at most, lest it hears the answer
-    /// twice. A latched topic serves latecomers by itself.
-    pub fn publish_for(&self, asker: GidPrefix, mut payload: Vec<u8>) -> bool {
+    /// the subscription for the answer afterwards: then others get the answer at once, and the asker when it does, within
+    /// five seconds, once, and in the order in which it was answered. A latched topic serves latecomers by itself.
+    pub fn publish_for(&self, asker: GidPrefix, payload: Vec<u8>) -> bool {
         let Inner { writer, node, .. } = &*self.0;
-        let listens = || node.context().graph().matched(&writer.gid).any(|reader| reader.prefix() == asker);
-        if writer.spec.qos.durability != Durability::Volatile || listens() {
+        let listens = node.context().graph().matched(&writer.gid).any(|reader| reader.prefix() == asker);
+        if writer.spec.qos.durability != Durability::Volatile || listens {
             return self.publish(payload);
         }
-        // The writer may have met the asker's subscription by now, and would feed it without our knowing.
-        node.context().0.take_discovery_events();
-        if listens() {
-            return self.publish(payload);
-        }
-        let is_known = node.context().graph().may_feed(&writer.gid, asker);
-        payload.resize(payload.len().max(4).next_multiple_of(4), 0);
-        let told = if is_known { Told::Nobody } else { Told::Others };
+        // DDS may have met the asker's subscription already, without our knowing: it must not hear the answer now and
+        // once more when we know.
         let owed = Rc::downgrade(&self.0);
-        let send = move |only, payload| {
+        let send = move |reader, payload| {
             if let Some(inner) = owed.upgrade() {
-                inner.writer.write(payload, Addressing { only, related: None });
+                inner.write(payload, Addressing { only: Some(reader), ..Addressing::default() });
             }
         };
-        let evicted = node.context().0.owed.borrow_mut().add(writer.gid, asker, payload.clone(), told, send);
-        evicted.into_iter().for_each(Answer::give_up);
-        is_known || self.publish(payload)
+        node.context().0.owed.borrow_mut().add(writer.gid, asker, payload.clone(), send);
+        self.0.write(payload, Addressing { except: Some(asker), ..Addressing::default() })
     }
 
     /// How many subscriptions it sends to.

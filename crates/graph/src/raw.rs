@@ -17,7 +17,7 @@ use rustdds::{
 };
 
 use crate::{
-    Error, Gid, Node, Qos, Result,
+    Error, Gid, GidPrefix, Node, Qos, Result,
     context::Participant,
     graph::{Endpoint, EndpointKind, ros_name},
     qos::History,
@@ -252,6 +252,8 @@ impl RawReader {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Addressing {
     pub(crate) only: Option<Gid>,
+    /// All but this one, whether its readers are matched yet or not.
+    pub(crate) except: Option<GidPrefix>,
     pub(crate) related: Option<(Gid, i64)>,
 }
 
@@ -316,6 +318,9 @@ impl RawWriter {
         }
         if let Some(reader) = to.only {
             options = options.to_single_reader(reader.guid());
+        }
+        if let Some(participant) = to.except {
+            options = options.not_to(Gid::first_of(participant).guid().prefix);
         }
         match self.dds.try_write_driven(body, options.build(), &self.driver) {
             Ok(identity) => Some(identity.sequence_number.into()),

@@ -1,6 +1,15 @@
 //! What readers answer to heartbeats, and when writers want an answer.
 
 mod common;
+// When a writer speaks is decided without a clock, and looked at here without one.
+#[rustfmt::skip]
+#[path = "../patches/new/rtps/heartbeats.rs"]
+mod heartbeats;
+mod structure {
+    pub mod sequence_number {
+        pub use rustdds::SequenceNumber;
+    }
+}
 
 use std::{
     net::{Ipv4Addr, UdpSocket},
@@ -13,8 +22,9 @@ use common::{
     scripted::{Announced, Heard, ScriptedPeer, ACKNACK, CYCLONE, DATA, HEARTBEAT, SUBSCRIPTIONS_WRITER},
     take, write, writer, Writer, SOON,
 };
+use heartbeats::Heartbeats;
 use rosless_tests::{eventually, DomainLease};
-use rustdds::{bytes::Bytes, DomainParticipant, RTPSEntity};
+use rustdds::{bytes::Bytes, DomainParticipant, RTPSEntity, SequenceNumber};
 
 const READERS: usize = 40;
 
@@ -181,4 +191,88 @@ fn a_sample_that_nobody_acknowledges_is_announced_again_at_once_and_then_ever_mo
         listener.hear();
     }
     panic!("the first heartbeat comes as late as the others");
+}
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+
+/// A writer whose samples and answers come when the test says so.
+struct Timed {
+    heartbeats: Heartbeats,
+    now: Instant,
+    last: i64,
+}
+
+impl Timed {
+    fn new() -> Self {
+        let now = Instant::now();
+        Self { heartbeats: Heartbeats::new(1000 * MILLISECOND, 100 * MILLISECOND, now), now, last: 0 }
+    }
+
+    /// Writes a sample long after the one before, and returns how long its answer is waited for.
+    fn write(&mut self) -> Duration {
+        self.now += 300 * MILLISECOND;
+        self.last += 1;
+        let asks = self.heartbeats.written(SequenceNumber::new(self.last), 1, false, self.now);
+        assert!(asks, "an isolated sample asks for an answer");
+        self.heartbeats.timer(self.now).expect("a timer for what may be lost")
+    }
+
+    fn answered_after(&mut self, time: Duration) {
+        self.heartbeats.acknowledged(SequenceNumber::new(self.last + 1), self.now + time);
+        self.now += 100 * MILLISECOND;
+        assert!(self.heartbeats.is_due(self.now));
+        self.heartbeats.sent(false, self.now);
+        self.heartbeats.timer(self.now);
+    }
+
+    /// When the first HEARTBEATs come after a sample to which nobody answers.
+    fn times_of_heartbeats<const COUNT: usize>(&mut self) -> [Duration; COUNT] {
+        let (first, start) = (self.write(), self.now);
+        let mut wait = first;
+        std::array::from_fn(|_| {
+            self.now += wait;
+            assert!(self.heartbeats.is_due(self.now), "the timer fires for nothing");
+            self.heartbeats.sent(true, self.now);
+            wait = self.heartbeats.timer(self.now).expect("goes on until there is an answer");
+            self.now - start
+        })
+    }
+}
+
+/// A sample, a HEARTBEAT, the answer to it and what that asked for may all get lost: these are the timers that help.
+#[test]
+fn what_is_lost_is_told_of_at_once_a_few_times_and_then_more_slowly() {
+    let mut writer = Timed::new();
+    for _ in 0..20 {
+        writer.write();
+        writer.answered_after(2 * MILLISECOND);
+    }
+    let times = writer.times_of_heartbeats::<8>().map(|time| time.as_millis());
+    assert_eq!(times, [5, 10, 15, 25, 45, 85, 165, 265]);
+}
+
+/// Answers that come late because a machine is busy made every later loss a pause of 0.1 s, and two of them 0.2 s.
+#[test]
+fn busy_peers_do_not_make_a_loss_a_pause() {
+    let mut writer = Timed::new();
+    for round in 0..200 {
+        let patience = writer.write();
+        // In the last moment, and now and then as soon as can be.
+        writer.answered_after(if round % 10 == 0 { 2 * MILLISECOND } else { patience - MILLISECOND });
+    }
+    let times = writer.times_of_heartbeats::<5>();
+    assert!(times[0] <= 30 * MILLISECOND, "{times:?}");
+    assert!(times[4] <= 250 * MILLISECOND, "{times:?}");
+}
+
+/// Somebody far away is not asked before it can have answered.
+#[test]
+fn peers_whose_answers_always_take_long_are_waited_for() {
+    let mut writer = Timed::new();
+    let mut patience = Duration::ZERO;
+    for _ in 0..300 {
+        patience = writer.write();
+        writer.answered_after((patience - MILLISECOND).min(30 * MILLISECOND));
+    }
+    assert!(patience > 40 * MILLISECOND, "{patience:?}");
 }

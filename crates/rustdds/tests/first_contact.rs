@@ -11,13 +11,16 @@ use std::{
 use common::{
     best_effort, local, peer, reader, reliable, resident,
     scripted::{
-        Announced, Heard, ScriptedPeer, ACKNACK, ANYBODY, CYCLONE, FAST_DDS, HEARTBEAT, PUBLICATIONS_READER,
-        PUBLICATIONS_WRITER, SUBSCRIPTIONS_WRITER,
+        Announced, Heard, ScriptedPeer, ACKNACK, ANYBODY, CYCLONE, DATA, FAST_DDS, GAP, HEARTBEAT,
+        PUBLICATIONS_READER, PUBLICATIONS_WRITER, SUBSCRIPTIONS_WRITER,
     },
     take, write, writer, SOON,
 };
 use rosless_tests::{eventually, eventually_some, DomainLease};
-use rustdds::{policy, DomainParticipantStatusEvent as Event, QosPolicyBuilder, RTPSEntity, StatusEvented};
+use rustdds::{
+    bytes::Bytes, policy, DomainParticipantStatusEvent as Event, QosPolicyBuilder, RTPSEntity, StatusEvented,
+    WriteOptionsBuilder, GUID,
+};
 
 const THEIR_WRITER: [u8; 4] = [0, 0, 0x12, 3];
 const THEIR_READER: [u8; 4] = [0, 0, 0x13, 4];
@@ -291,4 +294,53 @@ fn it_is_told_which_writers_have_no_history() {
         !empty.is_empty() && !heard.is_empty()
     });
     assert_eq!(empty, [silent.guid()]);
+}
+
+/// An answer to somebody whose reader has not been reported yet goes to others now and to it later. Its reader may be
+/// known to the writer by now, which must not serve it twice.
+#[test]
+fn what_is_for_others_does_not_reach_a_reader_that_is_being_met() {
+    let lease = DomainLease::acquire();
+    let (ours, other) =
+        (local(lease.id()).build().expect("participant"), local(lease.id()).build().expect("participant"));
+    let (source, sink) = (writer(&ours, "t", &reliable(10)), reader(&other, "t", &reliable(10)));
+    common::exchange("they meet", &source, &sink);
+    let our_writer = source.guid().to_bytes()[12..].try_into().expect("entity id");
+    let mut peer = ScriptedPeer::new(&ours, FAST_DDS);
+    peer.meet();
+    let announcement = peer.announcement(1, Announced { entity: THEIR_READER, topic: "t", reliable: true });
+    let heartbeat = peer.heartbeat(SUBSCRIPTIONS_WRITER, 1, 1);
+    peer.say_to_discovery(&[announcement, heartbeat]);
+    eventually("our writer knows its reader", SOON, || {
+        peer.listen().iter().any(|heard| heard.is(HEARTBEAT, our_writer))
+    });
+    let guid = [&peer.prefix[..], &THEIR_READER].concat();
+    let asker = GUID::from_bytes(guid.try_into().expect("sixteen bytes"));
+    let say = |text: &'static str, to: WriteOptionsBuilder| {
+        let written = source.write_with_options(Bytes::from(text), to.build());
+        i64::from(written.expect("room").sequence_number)
+    };
+    let kept = say("kept", WriteOptionsBuilder::new().not_to(asker.prefix));
+    let only = say("only", WriteOptionsBuilder::new().to_single_reader(asker));
+    let last = say("last", WriteOptionsBuilder::new());
+    let (mut samples, mut gaps) = (Vec::new(), Vec::new());
+    eventually("it hears what it is to hear, and that there is no more", SOON, || {
+        let request = peer.nack(THEIR_READER, our_writer, kept, 3);
+        peer.say(&[request]);
+        for heard in peer.listen() {
+            match heard.id {
+                DATA if heard.writer() == our_writer => samples.push(heard.sequence()),
+                GAP if heard.writer() == our_writer => gaps.push(heard.sequence()),
+                _ => {}
+            }
+        }
+        gaps.iter().any(|gap| *gap <= kept) && [only, last].iter().all(|number| samples.contains(number))
+    });
+    assert!(!samples.contains(&kept), "{samples:?}");
+    let mut heard = Vec::new();
+    eventually("the other hears the rest", SOON, || {
+        heard.extend(take(&sink));
+        heard.ends_with(&[Bytes::from("last")])
+    });
+    assert!(heard.ends_with(&[Bytes::from("kept"), Bytes::from("last")]), "{heard:?}");
 }

@@ -266,7 +266,9 @@ impl<S: 'static> ClientInner<S> {
         let mut written = false;
         for only in addressees(&others) {
             let related = Some((self.inbox.gid, UNKNOWN_SEQUENCE));
-            if let Some(sequence) = self.writer.write(call.payload.clone(), Addressing { only, related }) {
+            if let Some(sequence) =
+                self.writer.write(call.payload.clone(), Addressing { only, related, ..Addressing::default() })
+            {
                 self.sent.borrow_mut().insert(sequence, id);
                 written = true;
             }
@@ -274,7 +276,7 @@ impl<S: 'static> ClientInner<S> {
         for only in addressees(&cyclone) {
             let header = CycloneHeader { client: self.cyclone_id, sequence: id as i64 };
             let payload = header.join(&call.payload);
-            written |= self.writer.write(payload, Addressing { only, related: None }).is_some();
+            written |= self.writer.write(payload, Addressing { only, ..Addressing::default() }).is_some();
         }
         if written {
             call.servers = servers;

@@ -89,7 +89,8 @@ impl Replies {
         }
         let (payload, related) = reply.asker.reply(&reply.payload);
         for reader in readers {
-            let written = self.writer.write(payload.clone(), Addressing { only: Some(reader), related });
+            let to = Addressing { only: Some(reader), related, ..Addressing::default() };
+            let written = self.writer.write(payload.clone(), to);
             if written.is_none() {
                 self.gave_up(1, &format_args!("{reader} does not read"));
             }

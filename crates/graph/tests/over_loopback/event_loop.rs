@@ -168,10 +168,11 @@ fn a_stopped_loop_says_so_and_can_run_again() {
     let domain = DomainLease::acquire();
     let mut side = Side::new(&domain, "stopper", ());
     let handle = side.event_loop.handle();
-    side.event_loop.timer(millis(5), move |_| handle.stop());
+    let timer = side.event_loop.timer(millis(5), move |_| handle.stop());
     side.event_loop.run(&mut side.state).unwrap();
     let interrupted = side.event_loop.run_until(&mut side.state, PATIENCE, |_| false);
     assert!(matches!(interrupted, Err(Error::Interrupted)));
+    timer.cancel();
     assert!(!side.event_loop.run_until(&mut side.state, Duration::ZERO, |_| false).unwrap());
 }
 

@@ -9,6 +9,7 @@ pub const DATA: u8 = 0x15;
 pub const DATA_FRAG: u8 = 0x16;
 pub const HEARTBEAT: u8 = 0x07;
 pub const ACKNACK: u8 = 0x06;
+pub const GAP: u8 = 0x08;
 pub const NACK_FRAG: u8 = 0x12;
 const INFO_DST: u8 = 0x0e;
 pub const FINAL: u8 = 2;
@@ -171,6 +172,14 @@ impl ScriptedPeer {
         (ACKNACK, FINAL, body)
     }
 
+    /// The same, and asks for so many samples from there on.
+    pub fn nack(&mut self, reader: [u8; 4], writer: [u8; 4], base: i64, samples: u32) -> (u8, u8, Vec<u8>) {
+        self.count += 1;
+        let set = [samples, u32::MAX << (32 - samples)].map(u32::to_le_bytes).concat();
+        let body = [&reader[..], &writer, &number(base), &set, &self.count.to_le_bytes()].concat();
+        (ACKNACK, FINAL, body)
+    }
+
     pub fn say(&self, submessages: &[(u8, u8, Vec<u8>)]) {
         self.send(self.to_user(), submessages);
     }
@@ -260,7 +269,7 @@ impl ScriptedPeer {
             rest = &rest[4 + length..];
             if id == INFO_DST {
                 for_us = body == self.prefix;
-            } else if for_us && matches!(id, DATA | DATA_FRAG | HEARTBEAT | ACKNACK | NACK_FRAG) {
+            } else if for_us && matches!(id, DATA | DATA_FRAG | HEARTBEAT | ACKNACK | NACK_FRAG | GAP) {
                 heard.push(Heard { id, flags, body });
             }
         }

@@ -8,6 +8,10 @@ use crate::structure::sequence_number::SequenceNumber;
 const SOONEST: Duration = Duration::from_millis(3);
 /// Until answers have been timed.
 const EXPECTED_ANSWER: Duration = Duration::from_millis(2);
+/// So much longer than the quickest answer takes, that of a busy peer may take; and so much longer for each reader, because
+/// asking many who are busy keeps them busy.
+const BUSY: Duration = Duration::from_millis(12);
+const BUSY_EACH: Duration = Duration::from_millis(2);
 /// A HEARTBEAT, the answer to it, or what that asked for may get lost, too. Whoever has not
 /// answered so many is perhaps not there, and is asked ever more slowly.
 const QUICK_RETRIES: u32 = 2;
@@ -23,6 +27,10 @@ pub(crate) struct Heartbeats {
   fast: Duration,
   /// How long answers take.
   answer_time: Duration,
+  /// And how long they take when nothing delays them.
+  quickest_answer: Duration,
+  /// How many are to answer.
+  readers: u32,
   /// When an answer was asked for, by a sample up to this.
   asked: Option<(Instant, SequenceNumber)>,
   last_asked: Option<Instant>,
@@ -40,6 +48,8 @@ impl Heartbeats {
       slow,
       fast,
       answer_time: EXPECTED_ANSWER.min(fast),
+      quickest_answer: EXPECTED_ANSWER.min(fast),
+      readers: 0,
       asked: None,
       last_asked: None,
       last_write: None,
@@ -52,12 +62,15 @@ impl Heartbeats {
 
   fn patience(&self) -> Duration {
     let answers = 2 * self.answer_time + Duration::from_millis(1);
-    answers.max(SOONEST).min(self.fast)
+    // A busy peer is waited for, but not for so long that a loss becomes a pause.
+    let longest = 4 * self.quickest_answer + BUSY + BUSY_EACH * self.readers;
+    answers.min(longest).max(SOONEST).min(self.fast)
   }
 
-  /// Samples up to `last` are sent now. True if they should ask for an acknowledgement:
+  /// Samples up to `last` are sent to so many readers now. True if they should ask for an acknowledgement:
   /// in a burst that is left to the HEARTBEAT after it.
-  pub fn written(&mut self, last: SequenceNumber, eager: bool, now: Instant) -> bool {
+  pub fn written(&mut self, last: SequenceNumber, readers: usize, eager: bool, now: Instant) -> bool {
+    self.readers = u32::try_from(readers).unwrap_or(u32::MAX).min(1000);
     let patience = self.patience();
     let longer_ago =
       |when: Option<Instant>, than| when.is_none_or(|when| now.saturating_duration_since(when) >= than);
@@ -77,6 +90,8 @@ impl Heartbeats {
   pub fn acknowledged(&mut self, before: SequenceNumber, now: Instant) {
     if let Some((asked, _)) = self.asked.filter(|(_, last)| before > *last) {
       let answer_time = now.saturating_duration_since(asked).min(self.fast);
+      // Whoever has moved away gets slower for good.
+      self.quickest_answer = answer_time.min(self.quickest_answer * 17 / 16);
       // The slowest reader counts.
       self.answer_time = if answer_time > self.answer_time {
         (self.answer_time + answer_time) / 2

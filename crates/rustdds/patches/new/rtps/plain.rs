@@ -9,9 +9,9 @@ use crate::{
     protocol_version::ProtocolVersion,
     submessages::{
       heartbeat::Heartbeat, info_destination::InfoDestination, info_timestamp::InfoTimestamp,
-      submessage::WriterSubmessage, submessage_header::SubmessageHeader,
+      submessage::{ReaderSubmessage, WriterSubmessage}, submessage_header::SubmessageHeader,
       submessage_kind::SubmessageKind,
-      submessages::{Data, InterpreterSubmessage},
+      submessages::{AckNack, Data, InterpreterSubmessage},
     },
     vendor_id::VendorId,
   },
@@ -19,7 +19,7 @@ use crate::{
   structure::{
     cache_change::CacheChange,
     guid::{EntityId, GuidPrefix, GUID},
-    sequence_number::SequenceNumber,
+    sequence_number::{SequenceNumber, SequenceNumberSet},
   },
   Timestamp,
 };
@@ -31,7 +31,7 @@ const FINAL: u8 = 2;
 const WITH_DATA: u8 = 4;
 
 /// Takes the next submessage off, if it is a little-endian one of the usual length: a
-/// sample without inline QoS, a HEARTBEAT, a time stamp or a destination. Else nothing
+/// sample without inline QoS, a HEARTBEAT, an ACKNACK that asks for nothing, a time stamp or a destination. Else nothing
 /// has happened, and [`Submessage::read_from_buffer`] reads it.
 pub(crate) fn read(buffer: &mut Bytes) -> Option<Submessage> {
   let &[id, flags, low, high] = buffer.first_chunk()?;
@@ -74,6 +74,17 @@ pub(crate) fn read(buffer: &mut Bytes) -> Option<Submessage> {
       };
       let read = WriterSubmessage::Heartbeat(heartbeat, BitFlags::from_bits_truncate(flags));
       (SubmessageKind::HEARTBEAT, SubmessageBody::Writer(read))
+    }
+    // Numbers before the first one are put right the long way.
+    (0x06, _, 24) if flags & !FINAL == LITTLE_ENDIAN && word(16) == 0 => {
+      let acknack = AckNack {
+        reader_id: EntityId::from_slice(bytes(0)),
+        writer_id: EntityId::from_slice(bytes(4)),
+        reader_sn_state: SequenceNumberSet::new_empty(number(8)?),
+        count: word(20) as i32,
+      };
+      let read = ReaderSubmessage::AckNack(acknack, BitFlags::from_bits_truncate(flags));
+      (SubmessageKind::ACKNACK, SubmessageBody::Reader(read))
     }
     (0x15, _, 20..) if flags == LITTLE_ENDIAN | WITH_DATA && body[2..4] == [16, 0] => {
       let data = Data {
