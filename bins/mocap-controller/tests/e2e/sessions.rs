@@ -102,7 +102,7 @@ fn who_interrupts_a_start_is_told_who_is_running() {
     start.signal("INT");
     assert_eq!(start.wait(PATIENCE).code(), Some(130));
     start.wait_for_line(
-        "interrupted: quick running already; stop with: mocap-controller stop quick",
+        "interrupted: quick running already, lazy may still start; stop with: mocap-controller stop quick lazy",
         PATIENCE,
     );
 }

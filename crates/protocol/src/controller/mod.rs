@@ -209,13 +209,16 @@ pub struct Controller {
     systems: BTreeMap<SystemId, System>,
     requests: BTreeMap<u64, Request>,
     deadlines: Deadlines,
-    /// Whom the previous requests asked and who has not acknowledged: their acknowledgements are late, not unexpected.
-    given_up: BTreeSet<(SystemId, Command)>,
+    /// Whom the previous requests asked and who has not acknowledged, with the session they were asked for: their
+    /// acknowledgements are late, not unexpected.
+    given_up: BTreeMap<(SystemId, Command), String>,
     /// The session another controller opened last, for systems that acknowledge to it.
     foreign: Option<Control>,
     /// Systems of an earlier life of this controller that have not shown up yet.
     remembered: Memory,
     memory: Memory,
+    /// That the memory has changed is among the outputs.
+    memory_said: bool,
     /// What one request did concerns another one.
     stirred: bool,
     stamps: VecDeque<Wall>,
@@ -241,10 +244,11 @@ impl Controller {
             systems: BTreeMap::new(),
             requests: BTreeMap::new(),
             deadlines: Deadlines::default(),
-            given_up: BTreeSet::new(),
+            given_up: BTreeMap::new(),
             foreign: None,
             remembered: Memory::default(),
             memory: Memory::default(),
+            memory_said: false,
             stirred: false,
             stamps: VecDeque::new(),
             changed_at: now.mono,
@@ -418,7 +422,11 @@ impl Engine for Controller {
     }
 
     fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
+        let output = self.outputs.pop_front();
+        if output == Some(Output::Remember) {
+            self.memory_said = false;
+        }
+        output
     }
 
     fn next_deadline(&self) -> Option<Duration> {

@@ -1296,6 +1296,140 @@ fn a_thousand_systems_start_in_one_message_and_leave_nothing_behind() {
 }
 
 #[test]
+fn what_an_event_costs_does_not_grow_with_the_systems() {
+    for count in [10, 50, 1000] {
+        let names: Vec<_> = (0..count).map(|n| format!("system_{n}")).collect();
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        let mut rig = Rig::with(&names);
+        rig.request(Command::Start, Targets::All, 1000);
+        request::roll::walked::take();
+        rig.answer(|_| INACTIVE, 1001);
+        for name in &names {
+            rig.ack(name, Kind::AckStart, 0, 1002);
+        }
+        rig.answer(|_| ACTIVE, 1003);
+        assert!(rig.report().unwrap().is_success());
+        // Three events for each of them; all of them are looked at when the first message is sent, and at the end.
+        let walked = request::roll::walked::take();
+        assert!(walked <= 10 * count, "{walked} records looked at for {count} systems");
+        let kept = rig.said.iter().filter(|o| **o == Output::Remember).count();
+        assert!(kept <= count, "{kept}");
+    }
+}
+
+#[test]
+fn a_memory_that_changed_is_told_of_once_until_somebody_listens() {
+    let mut rig = Rig::with(&["a", "b", "c"]);
+    rig.request(Command::Start, Targets::All, 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    for name in ["a", "b", "c"] {
+        rig.ack(name, Kind::AckStart, 0, 1002);
+    }
+    let questions: Vec<_> = rig.said.drain(..).collect();
+    for question in questions {
+        if let Output::QueryState { system, query } = question {
+            rig.controller.handle(Input::State { system, query, result: ACTIVE }, at(1003));
+        }
+    }
+    rig.drain();
+    assert_eq!(rig.said.iter().filter(|o| **o == Output::Remember).count(), 1);
+    assert_eq!(rig.controller.memory().systems.len(), 3);
+}
+
+#[test]
+fn an_acknowledgement_slower_than_its_state_is_heard_all_the_same() {
+    let mut rig = Rig::with(&["a", "b"]);
+    rig.request(Command::Start, Targets::All, 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    rig.put(Input::Wake, 1501);
+    rig.answer(|id| if id.bare() == "a" { ACTIVE } else { Ok(State::Activating) }, 1502);
+    rig.ack("a", Kind::AckStart, 0, 1600);
+    rig.ack("b", Kind::AckStart, 0, 1700);
+    rig.answer(|_| ACTIVE, 1701);
+    let result = &rig.report().unwrap().results[&id("a")];
+    assert_eq!(result.outcome, Outcome::Done(Proof::Acknowledged));
+    assert_eq!(result.answered_after, Some(Duration::from_millis(599)));
+    assert!(!rig.events().iter().any(|e| matches!(e, Event::Late { .. })), "{:?}", rig.events());
+}
+
+#[test]
+fn a_system_that_starts_after_the_patience_is_in_the_session_it_was_started_for() {
+    let mut rig = Rig::with(&["lazy"]);
+    rig.start(Ask::new(Command::Start, "take_1", Targets::All), 1000);
+    let ended = rig.run_until_report(|_| INACTIVE);
+    rig.said.clear();
+    rig.ack("lazy", Kind::AckStart, 0, ended + 1000);
+    rig.answer(|_| ACTIVE, ended + 1001);
+    assert_eq!(rig.controller.session(), Some("take_1"));
+    rig.said.clear();
+    rig.start(Ask::new(Command::Start, "take_2", Targets::All), ended + 5000);
+    rig.answer(|_| ACTIVE, ended + 5001);
+    assert_eq!(rig.outcome("lazy"), Outcome::Failed(Failure::OtherSession("take_1".into())));
+}
+
+#[test]
+fn all_or_none_stops_also_who_may_start_yet() {
+    let mut rig = Rig::with(&["lazy", "quick"]);
+    rig.start(Ask { atomic: true, ..Ask::new(Command::Start, "s", Targets::All) }, 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    rig.ack("quick", Kind::AckStart, 0, 1002);
+    rig.answer(|id| if id.bare() == "quick" { ACTIVE } else { INACTIVE }, 1003);
+    let state = |id: &SystemId| if id.bare() == "quick" { ACTIVE } else { INACTIVE };
+    let stopped = |rig: &Rig| {
+        rig.said.iter().find_map(|o| match o {
+            Output::Publish { message, .. } if message.kind == Kind::Stop => Some(message.systems.clone()),
+            _ => None,
+        })
+    };
+    for _ in 0..100 {
+        rig.answer(state, rig.millis);
+        if stopped(&rig).is_some() {
+            break;
+        }
+        let next = rig.controller.next_deadline().unwrap();
+        rig.put(Input::Wake, next.as_millis() as u64 + 1);
+    }
+    assert_eq!(stopped(&rig), Some(vec!["lazy".to_owned(), "quick".to_owned()]));
+}
+
+#[test]
+fn a_start_waits_for_a_restart_and_its_stop_is_not_taken_from_it() {
+    let mut rig = Rig::with(&["a"]);
+    rig.run_session("take_1", &["a"], 1000);
+    let restart = Ask { restart: true, ..Ask::new(Command::Start, "take_2", named(&["a"])) };
+    let first = rig.start(restart, 5000);
+    // One comes while its state is asked for, another one while it is being stopped.
+    let second = rig.start(Ask::new(Command::Start, "take_3", named(&["a"])), 5000);
+    rig.answer(|_| ACTIVE, 5001);
+    rig.answer(|_| ACTIVE, 5002);
+    let third = rig.start(Ask::new(Command::Start, "take_2", named(&["a"])), 5002);
+    rig.ack("a", Kind::AckStop, 0, 5003);
+    rig.answer(|_| INACTIVE, 5004);
+    rig.ack("a", Kind::AckStart, 0, 5005);
+    rig.answer(|_| ACTIVE, 5006);
+    rig.answer(|_| ACTIVE, 5007);
+    let outcome = |number| {
+        let report = rig.reports().into_iter().find(|r| r.request == number);
+        report.unwrap_or_else(|| panic!("{number} in {:?}", rig.said)).results[&id("a")].outcome.clone()
+    };
+    assert_eq!(outcome(first), Outcome::Done(Proof::Acknowledged));
+    assert_eq!(outcome(second), Outcome::Failed(Failure::OtherSession("take_2".into())));
+    assert_eq!(outcome(third), Outcome::Already(State::Active));
+}
+
+#[test]
+fn who_waits_for_a_request_that_is_cancelled_comes_to_its_turn_at_once() {
+    let mut rig = Rig::with(&["a"]);
+    let first = rig.start(Ask::new(Command::Start, "one", named(&["/a"])), 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    rig.start(Ask::new(Command::Start, "one", named(&["/a"])), 1002);
+    rig.said.clear();
+    rig.controller.cancel(first, at(1003));
+    rig.drain();
+    assert_eq!(rig.queried(), 1, "{:?}", rig.said);
+}
+
+#[test]
 fn simulated_time_is_said_to_be_so() {
     let mut rig = Rig::with(&["a"]);
     let now = |millis| Now { wall: Wall(at(millis).wall.0 + 1_790_000_000_000_000_000), ..at(millis) };

@@ -72,8 +72,8 @@ impl Default for Options {
 }
 
 const MAX_ANNOUNCERS: usize = 4096;
-/// All systems may answer at once, and none of their answers is to be pushed out by the next before it is looked at.
-const ANSWERS: u32 = 2048;
+/// Systems enter their session one by one; what is kept of it goes to a disk, which takes its time for each writing.
+const KEEPING: Duration = Duration::from_millis(100);
 
 type NoticeFn<S> = Box<dyn FnMut(&mut S, Notice<'_>)>;
 
@@ -100,6 +100,14 @@ struct Inner<S> {
     seen: RefCell<BTreeSet<(String, Option<Participant>)>>,
     notice: RefCell<NoticeFn<S>>,
     look: Look,
+    keeping: Keeping,
+}
+
+/// Whether there is something to be remembered, and whether it is arranged that it is.
+#[derive(Default)]
+struct Keeping {
+    changed: Cell<bool>,
+    planned: Cell<bool>,
 }
 
 /// When the graph may be looked at again, and whether that is arranged.
@@ -166,6 +174,7 @@ impl<S: 'static> ControllerNode<S> {
             seen: RefCell::default(),
             notice: RefCell::new(Box::new(notice)),
             look: Look::default(),
+            keeping: Keeping::default(),
         }));
         for dialect in dialects {
             let names = dialect.names();
@@ -246,7 +255,7 @@ impl<S: 'static> ControllerNode<S> {
         let publisher = wire::control_publisher(node, dialect, control)?;
         self.0.channels.borrow_mut().insert(channel.clone(), publisher);
         let (me, on) = (self.clone(), channel.clone());
-        wire::subscribe_control(handle, node, dialect, control, ANSWERS, move |app, message, info| {
+        wire::subscribe_control(handle, node, dialect, control, move |app, message, info| {
             me.notice(app, Notice::Message(&message));
             let (sender, participant) = me.sender(&info);
             me.heard((sender.clone(), participant), &info, Hearing::Sample);
@@ -504,17 +513,44 @@ impl<S: 'static> ControllerNode<S> {
                 }
             }
             Output::Remember => {
-                let memory = self.memory();
-                self.notice(app, Notice::Remember(&memory));
+                self.0.keeping.changed.set(true);
+                if !self.0.keeping.planned.replace(true) {
+                    let me = self.clone();
+                    self.0.handle.once(KEEPING, move |app| {
+                        me.0.keeping.planned.set(false);
+                        me.keep(app);
+                    });
+                }
             }
             Output::Finished(report) => {
-                let logs = if self.is_busy() { None } else { self.0.logs.borrow_mut().take() };
-                if let Some(logs) = logs {
-                    logs.close();
+                if !self.is_busy() {
+                    self.listen_no_longer();
                 }
+                // Whoever is told of the end may leave at once.
+                self.keep(app);
                 self.notice(app, Notice::Finished(&report));
             }
         }
+    }
+
+    /// Has what changed remembered; for owners that end, too.
+    pub fn keep(&self, app: &mut S) {
+        if self.0.keeping.changed.take() {
+            let memory = self.memory();
+            self.notice(app, Notice::Remember(&memory));
+        }
+    }
+
+    /// Nobody is asked any more: logs are of no interest, nor are the transitions that are kept for late joiners anyway.
+    fn listen_no_longer(&self) {
+        let logs = self.0.logs.borrow_mut().take();
+        let watches = self.0.watches.take();
+        let keeps = self.0.keeps.borrow();
+        let (foreign, kept): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            watches.into_iter().partition(|(system, _)| keeps.get(system) == Some(&false));
+        self.0.watches.replace(foreign);
+        drop(keeps);
+        logs.into_iter().chain(kept.into_values()).for_each(Subscription::close);
     }
 
     /// Made when the system is first heard of, so that it is matched when its state matters.
