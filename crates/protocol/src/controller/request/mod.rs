@@ -251,8 +251,8 @@ impl Controller {
         self.deadlines.clear(Timer::Request(number));
         self.report(request, now);
         if arming {
-            // Only a STOP disarms those who would start by themselves.
-            self.open(Ask::new(Command::Stop, "", Targets::Named(armed)), None, now);
+            // Only a STOP disarms those who would start by themselves; nobody asked for its report.
+            self.open(Ask::new(Command::Stop, "", Targets::Named(armed)), Some(number), now);
         }
         // Others may have waited for it.
         self.advance(now);
@@ -384,6 +384,8 @@ impl Controller {
         match request.stage {
             Stage::Stopping(number) if number == child.number => {
                 request.asked.each(|id, asked| match asked.phase {
+                    // It came to its turn meanwhile and is stopped next.
+                    Phase::Running if !child.asked.contains_key(id) => {}
                     Phase::Running if stopped(id) => asked.phase = Phase::Again,
                     Phase::Running => asked.fail(Failure::NotStopped),
                     _ => {}
