@@ -409,7 +409,7 @@ impl Simulation {
             Happening::ControllerReturns => {
                 self.away = false;
                 self.controller = controller(self.millis);
-                self.controller.recall_all(self.memory.clone(), here);
+                self.controller.recall_all(self.memory.clone(), false, here);
                 for n in 0..self.systems.len() {
                     let found = self.millis + self.dice(3000);
                     self.plan(found, Happening::IsFound(n, self.systems[n].life));

@@ -257,15 +257,6 @@ impl Controller {
         }
     }
 
-    /// Takes up what was known when a controller last looked.
-    pub fn recall_all(&mut self, memory: Memory, now: Now) {
-        self.memory = memory.clone();
-        self.remembered = memory;
-        if self.settings.poll_period.is_some() {
-            self.deadlines.set(Timer::Remembered, now.mono + self.settings.absence);
-        }
-    }
-
     /// What a later controller should know.
     pub fn memory(&self) -> &Memory {
         &self.memory

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Controller, Event, Output, Participant, System, deadlines::Timer};
 use crate::{
-    dialect::Channel,
+    dialect::{Channel, Dialect},
     message::{Command, Control, State},
     name::{Listed, SystemId},
 };
@@ -94,6 +94,20 @@ pub struct Remembered {
     pub since: i64,
     /// The process, as the hexadecimal digits of its participant.
     pub process: String,
+    /// Where it is asked; nothing in files of before this was kept.
+    #[serde(default)]
+    pub dialect: String,
+    /// The namespace of that topic.
+    #[serde(default)]
+    pub namespace: String,
+}
+
+impl Remembered {
+    /// Whether a controller that listens there, or with `None` wherever the dialect is spoken, can miss it.
+    fn concerns(&self, dialects: &[Dialect], namespace: Option<&str>) -> bool {
+        let spoken = self.dialect.is_empty() || dialects.iter().any(|d| d.to_string() == self.dialect);
+        spoken && namespace.is_none_or(|namespace| self.namespace == namespace)
+    }
 }
 
 impl Memory {
@@ -150,6 +164,19 @@ impl Memory {
 }
 
 impl Controller {
+    /// Takes up what was known when a controller last looked. The memory is shared with controllers of other dialects and
+    /// namespaces, and one that is `confined` to its own, or does not speak a dialect, misses nobody there.
+    pub fn recall_all(&mut self, memory: Memory, confined: bool, now: Now) {
+        self.memory = memory.clone();
+        self.remembered = memory;
+        let dialects: Vec<_> = self.channels.iter().map(|channel| channel.dialect).collect();
+        let namespace = confined.then_some(&*self.home);
+        self.remembered.systems.retain(|_, line| line.concerns(&dialects, namespace));
+        if self.settings.poll_period.is_some() {
+            self.deadlines.set(Timer::Remembered, now.mono + self.settings.absence);
+        }
+    }
+
     /// Compares a system that came with what was remembered of its name.
     pub(super) fn recall(&mut self, id: &SystemId, now: Now) {
         let Some(system) = self.systems.get(id) else { return };
@@ -178,6 +205,8 @@ impl Controller {
                 session: taking.session.clone(),
                 since: taking.since.0,
                 process: system.participant.map(|p| p.to_string()).unwrap_or_default(),
+                dialect: system.channel.dialect.to_string(),
+                namespace: system.channel.namespace.clone(),
             }),
             _ => None,
         });
@@ -345,7 +374,13 @@ mod tests {
     use super::*;
 
     fn line(session: &str) -> Remembered {
-        Remembered { session: session.into(), since: 1, process: Participant([1; 12]).to_string() }
+        Remembered {
+            session: session.into(),
+            since: 1,
+            process: Participant([1; 12]).to_string(),
+            dialect: "mocap".into(),
+            namespace: "/".into(),
+        }
     }
 
     #[test]

@@ -1148,7 +1148,7 @@ fn sessions_are_known_to_the_next_controller() {
     let settings = Settings { poll_period: Some(Duration::from_secs(1)), ..Settings::default() };
     let again = |memory: &Memory| {
         let mut controller = Controller::new(settings.clone(), "boss", "/", at(0));
-        controller.recall_all(memory.clone(), at(0));
+        controller.recall_all(memory.clone(), false, at(0));
         Rig { controller, said: Vec::new(), millis: 0 }
     };
     // Still there, still active; then it dies.
@@ -1174,6 +1174,20 @@ fn sessions_are_known_to_the_next_controller() {
     let mut rig = again(&memory);
     rig.put(Input::Wake, 15_000);
     assert_eq!(rig.events(), [&left]);
+}
+
+#[test]
+fn nobody_is_missed_by_a_controller_that_could_not_hear_of_it() {
+    let memory = session_of_one().controller.memory().clone();
+    let settings = Settings { poll_period: Some(Duration::from_secs(1)), ..Settings::default() };
+    for (dialect, home, confined) in [(Dialect::Device, "/", false), (Dialect::Mocap, "/lab", true)] {
+        let mut controller = Controller::speaking(&[dialect], settings.clone(), "boss", home, at(0));
+        controller.recall_all(memory.clone(), confined, at(0));
+        let mut rig = Rig { controller, said: Vec::new(), millis: 0 };
+        rig.put(Input::Wake, 20_000);
+        assert_eq!(rig.events(), Vec::<&Event>::new());
+        assert_eq!(rig.controller.memory(), &memory, "and its session is not forgotten");
+    }
 }
 
 #[test]

@@ -156,7 +156,7 @@ impl<S: 'static> ControllerNode<S> {
         let state_timeout = settings.state_timeout;
         let home = node.namespace().to_owned();
         let mut engine = Controller::speaking(&dialects, settings, node.name(), &home, now());
-        engine.recall_all(memory, now());
+        engine.recall_all(memory, confined, now());
         let this = Self(Rc::new(Inner {
             handle: handle.clone(),
             node: node.clone(),
