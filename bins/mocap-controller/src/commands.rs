@@ -23,7 +23,7 @@ use rosless_wire::rosless_msgs::{msg::SystemStatus, srv::SessionCommandResponse}
 use crate::{Scope, data, output, recorder, running::Running, speech::Speech};
 
 /// The longest that a command waits for those that discovery says are there.
-const HEARING: Duration = Duration::from_secs(3);
+const HEARING: Duration = Duration::from_secs(5);
 /// Errors that stay in view.
 const ERRORS: usize = 5;
 /// How long whoever was interrupted waits for those that are to be stopped.
@@ -100,14 +100,14 @@ pub(crate) fn system_names(graph: &Graph) -> Vec<String> {
 }
 
 /// Waits until a running controller is found, or until every system that is there can be known; says so if that took too
-/// long.
+/// long. Whether it did not, and the controller.
 fn hear(
     session: &Session<App>,
     controller: &ControllerNode<App>,
     scope: &Scope,
     patience: Duration,
     mut enough: impl FnMut() -> bool,
-) -> Result<Option<Running>> {
+) -> Result<(bool, Option<Running>)> {
     let mut completeness = session.context.completeness();
     let mut running = None;
     let heard = session.wait(patience, |_| {
@@ -118,13 +118,14 @@ fn hear(
     if !heard {
         let participants = completeness.outstanding();
         let silent = controller.silent_announcers();
+        let deaf = if controller.reaches_everyone() { "" } else { ", some do not hear commands yet" };
         printer::error(&format!(
             "not everybody was heard within {} s, so systems may be missing: {participants} participants have not told \
-             what they have, {silent} publishers of announcements have announced nothing",
+             what they have, {silent} publishers of announcements have announced nothing{deaf}",
             patience.as_secs_f64()
         ));
     }
-    Ok(running)
+    Ok((heard, running))
 }
 
 fn complain(event: &Event) {
@@ -165,11 +166,13 @@ pub(crate) fn act(
     let reachable = |systems: &BTreeMap<SystemId, System>, name: &String| {
         systems.iter().any(|(id, system)| id.is_meant_by(name) && system.reachable())
     };
-    let running = hear(&session, &controller, scope, hearing, || {
+    let (heard, running) = hear(&session, &controller, scope, hearing, || {
         let all =
             |names: &Vec<String>| controller.with_systems(|s| names.iter().all(|name| reachable(s, name)));
         by_name.as_ref().is_some_and(all)
     })?;
+    // Not all of all is no success: whoever was not heard may be running.
+    let complete = heard || ask.targets != Targets::All;
     // Data is looked at here, so its systems must be known here.
     let response = match running.filter(|_| flows.is_none()) {
         Some(running) => {
@@ -177,9 +180,7 @@ pub(crate) fn act(
             if command == Command::Start && answer.as_ref().is_err_and(Failure::is_interruption) {
                 err!("interrupted: the running controller goes on with the start");
                 let left = left_to(&running, &session, &ask.targets);
-                offer_stop(&session, left, |names| {
-                    running.ask(&session, &stop(names), None, STOPPING)
-                })?;
+                offer_stop(&session, left, |names| running.ask(&session, &stop(names), None, STOPPING))?;
             }
             answer?
         }
@@ -222,11 +223,12 @@ pub(crate) fn act(
         }
         flows.iter().for_each(data::Flow::print);
     }
-    let nobody = response.systems.iter().all(|system| system.outcome == "unknown");
+    let unknown = response.systems.iter().all(|system| system.outcome == "unknown");
+    let nobody = unknown && !output::is_refusal(&response);
     if nobody {
         hint(&session.graph(), scope.dialect, session.domain());
     }
-    match response.success && flows.iter().all(data::Flow::is_enough) {
+    match response.success && complete && flows.iter().all(data::Flow::is_enough) {
         true => Ok(()),
         false if nobody => Err(Failure { code: exit::NOBODY, ..Failure::told() }),
         false => Err(Failure::told()),
@@ -336,9 +338,12 @@ fn hint(graph: &Graph, speech: Speech, domain: u16) {
     if !network_is_up(Path::new("/sys/class/net")) {
         err!("no network interface is up: only systems on this machine can be found");
     }
-    let sockets = ["/proc/net/udp", "/proc/net/udp6"].map(|file| std::fs::read_to_string(file).unwrap_or_default());
+    let sockets =
+        ["/proc/net/udp", "/proc/net/udp6"].map(|file| std::fs::read_to_string(file).unwrap_or_default());
     let others: Vec<_> = domains(&sockets.concat()).into_iter().filter(|other| *other != domain).collect();
-    if !others.is_empty() {
+    let here: BTreeSet<_> = graph.endpoints().map(|endpoint| endpoint.gid.prefix()).collect();
+    // Whoever meets somebody is where others are.
+    if here.len() <= 1 && !others.is_empty() {
         let names = others.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         err!(
             "this is domain {domain}, and on this machine there is somebody in domain {names}: is another ROS_DOMAIN_ID meant?"
@@ -391,7 +396,7 @@ pub(crate) fn status(ros: &config::Settings, scope: &Scope, wait: Duration) -> R
     let settings = Settings { poll_period: Some(Duration::from_secs(60)), ..settings() };
     let (session, controller) = open(ros, scope, settings)?;
     let began = monotonic();
-    let running = hear(&session, &controller, scope, HEARING.min(wait), || false)?;
+    let (_, running) = hear(&session, &controller, scope, HEARING.min(wait), || false)?;
     let known = running.map(|running| running.status(&session)).transpose()?.flatten();
     let systems = match known {
         Some(status) => status.systems,

@@ -25,8 +25,7 @@ use crate::{Scope, output, running::Running, speech::Speech};
 /// Clocks drift and are asked for all the time: their figures are no older than this.
 const CLOCK_PERIOD: Duration = Duration::from_secs(1);
 
-const NAMESAKE: &str =
-    "another controller has the same name, and both would obey: nothing is started or stopped until one has ended";
+const NAMESAKE: &str = "another controller has the same name, and both would obey: nothing is started or stopped until one has ended";
 
 /// Who waits for the end of a request.
 enum Waiting {

@@ -373,7 +373,8 @@ impl Simulation {
                 self.happen(Happening::IsFound(n, life));
             }
             Happening::IsFound(n, life) if self.systems[n].alive && self.systems[n].life == life => {
-                let (source, node) = (self.systems[n].id.bare().to_owned(), self.systems[n].id.as_str().to_owned());
+                let (source, node) =
+                    (self.systems[n].id.bare().to_owned(), self.systems[n].id.as_str().to_owned());
                 let announcement = Announcement { source, ros_version: 0, topics: vec!["data".into()] };
                 let (channel, participant) = ("/".into(), Some(participant(life)));
                 let input = controller::Input::Announced { channel, sender: None, participant, announcement };

@@ -71,8 +71,7 @@ fn an_acknowledgement_waits_for_a_controller_that_listens_after_it_has_asked() {
         peer.writer("control", "rt/mocap4r2_control", CONTROL, "reliable,volatile,100", &[]);
         peer.wait_matched("control", 1);
         peer.write("control", &unhex(START));
-        system
-            .wait_for_line(r#"session "session_1" requested by "mocap_controller""#, PATIENCE);
+        system.wait_for_line(r#"session "session_1" requested by "mocap_controller""#, PATIENCE);
         peer.reader("heard", "rt/mocap4r2_control", CONTROL, "reliable,volatile,100", &[]);
         assert_eq!(peer.wait_samples("heard", 1)[0].payload[4], 1, "{vendor:?}: an ACK_START");
     }
@@ -106,22 +105,30 @@ fn a_system_without_a_node_is_started_stopped_and_gone_with_its_process() {
         peer.writer("info", "rt/device_environment", INFO, "reliable,transient_local,10", &[]);
         peer.writer("ack", "rt/device_control", CONTROL, "reliable,volatile,100", &[]);
         peer.reader("told", "rt/device_control", CONTROL, "reliable,volatile,100", &[]);
-        let info = DeviceInfo { device_source: "/treadmill".into(), ros_version_source: 1, ..Default::default() };
+        let info =
+            DeviceInfo { device_source: "/treadmill".into(), ros_version_source: 1, ..Default::default() };
         peer.write("info", &cdr::to_payload(&info));
         daemon.wait_for_line("[treadmill] joined", PATIENCE);
-        let commands = [(0, &["start", "treadmill", "--session", "s1"][..], "started"), (2, &["stop", "--all"], "stopped")];
+        let commands = [
+            (0, &["start", "treadmill", "--session", "s1"][..], "started"),
+            (2, &["stop", "--all"], "stopped"),
+        ];
         for (kind, arguments, done) in commands {
             let command = Daemon::spawn(stage.prepare_command(arguments));
             let told = rosless_tests::eventually_some("the command arrives", PATIENCE, || {
                 let told = peer.samples("told");
-                told.iter().filter_map(|s| cdr::from_payload::<Control>(&s.payload).ok()).find(|c| c.control_type == kind)
+                told.iter()
+                    .filter_map(|s| cdr::from_payload::<Control>(&s.payload).ok())
+                    .find(|c| c.control_type == kind)
             });
             assert!(told.device_systems.is_empty() || told.device_systems == ["/treadmill"], "{told:?}");
             let control_type = kind + 1;
             let stamp = told.stamp;
-            let ack = Control { control_type, stamp, device_source: "/treadmill".into(), ..Control::default() };
+            let ack =
+                Control { control_type, stamp, device_source: "/treadmill".into(), ..Control::default() };
             peer.write("ack", &cdr::to_payload(&ack));
-            let line = command.wait_for_line(&format!("treadmill {done}: acknowledged, no lifecycle service"), PATIENCE);
+            let line = command
+                .wait_for_line(&format!("treadmill {done}: acknowledged, no lifecycle service"), PATIENCE);
             assert!(line.contains("to confirm after"), "{line}");
         }
         if vendor == Vendor::FastDds {

@@ -24,7 +24,8 @@ fn a_session_is_known_to_the_next_command_and_not_mixed_with_another() {
     let output = stage.command(&["start", "--all", "--session", "take_9"]);
     let errors = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{errors}");
-    assert!(errors.contains(r#"Error starting first: it is in session "take_001""#), "{errors}");
+    let both = r#"Error starting first: it is in session "take_001", not in "take_9": stop it first"#;
+    assert!(errors.contains(both), "{errors}");
     assert!(errors.contains("Error starting second: not started, because others"), "{errors}");
     assert!(!second.output().contains("take_9"));
     let output = stage.command(&["start", "--all", "--session", "auto", "--restart"]);

@@ -888,6 +888,16 @@ fn a_system_without_lifecycle_services_is_believed_its_acknowledgement() {
 }
 
 #[test]
+fn an_acknowledgement_of_a_system_that_should_tell_its_state_and_does_not_is_no_success() {
+    let mut rig = Rig::with(&["a"]);
+    rig.request(Command::Start, Targets::All, 1000);
+    rig.answer(|_| Err(NoState::NoAnswer), 2000);
+    rig.ack("a", Kind::AckStart, 0, 2001);
+    rig.run_until_report(|_| Err(NoState::NoAnswer));
+    assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::Unconfirmed));
+}
+
+#[test]
 fn an_unannounced_system_that_answers_a_start_to_all_is_in_the_report() {
     let mut rig = Rig::with(&["a"]);
     rig.request(Command::Start, Targets::All, 1000);

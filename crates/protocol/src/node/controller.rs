@@ -553,6 +553,13 @@ impl<S: 'static> ControllerNode<S> {
         logs.into_iter().chain(kept.into_values()).for_each(Subscription::close);
     }
 
+    /// Whether the process of a system has not told all that it has.
+    fn is_outstanding(&self, system: &SystemId) -> bool {
+        let participant = self.with_systems(|systems| systems.get(system).and_then(|s| s.participant));
+        let graph = self.0.node.context().graph();
+        participant.is_some_and(|participant| graph.outstanding().any(|prefix| prefix.0 == participant.0))
+    }
+
     /// Made when the system is first heard of, so that it is matched when its state matters.
     fn client(&self, system: &SystemId) -> Result<Client<GetState, S>, Error> {
         if let Some(client) = self.0.clients.borrow().get(system) {
@@ -653,7 +660,8 @@ impl<S: 'static> ControllerNode<S> {
                             me.heard(me.sender(&info), &info, Hearing::Reply { sent });
                             Ok(State::from(message.current_state.id))
                         }
-                        Err(CallError::NoServer(_)) => Err(NoState::NoService),
+                        // Who has not told yet all that it has may have one.
+                        Err(CallError::NoServer(_)) if !me.is_outstanding(&system) => Err(NoState::NoService),
                         Err(_) => Err(NoState::NoAnswer),
                     };
                     me.put(Input::State { system, query, result });

@@ -53,7 +53,8 @@ impl Controller {
             // A name nobody had announced may turn out to live in another namespace.
             let known = &self.systems;
             let elsewhere = |other: &SystemId| !known.contains_key(other) && other.bare() == id.bare();
-            let mistaken = request.asked.iter().map(|(other, _)| other).find(|other| elsewhere(other)).cloned();
+            let mistaken =
+                request.asked.iter().map(|(other, _)| other).find(|other| elsewhere(other)).cloned();
             if let Some(mistaken) = mistaken {
                 request.asked.remove(&mistaken);
             }
@@ -256,6 +257,7 @@ pub(super) fn at_deadline(system: Option<&System>, asked: &Asked, command: Comma
             _ if asked.attempts == 0 => Failure::NotAsked,
             Some(Ok(state)) if state == command.needed() => Failure::Refused(state),
             Some(Ok(state)) if state != command.wanted() => Failure::WrongState(state),
+            _ if asked.acked.is_some() => Failure::Unconfirmed,
             _ => Failure::NoAnswer,
         },
     }

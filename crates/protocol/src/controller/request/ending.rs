@@ -23,7 +23,9 @@ impl Controller {
         // Who was asked and has not told that it failed may start yet.
         let may_run = |a: &Asked| match a.resolved() {
             Some(Outcome::Done(_)) => true,
-            Some(Outcome::Failed(Failure::Refused(_) | Failure::NoAnswer | Failure::Slow(_))) => a.attempts > 0,
+            Some(Outcome::Failed(
+                Failure::Refused(_) | Failure::NoAnswer | Failure::Unconfirmed | Failure::Slow(_),
+            )) => a.attempts > 0,
             _ => false,
         };
         if request.ask.atomic && request.ask.command == Command::Start && failed {
