@@ -23,7 +23,7 @@ use rosless_wire::rosless_msgs::{msg::SystemStatus, srv::SessionCommandResponse}
 use crate::{Scope, data, output, recorder, running::Running, speech::Speech};
 
 /// The longest that a command waits for those that discovery says are there.
-const HEARING: Duration = Duration::from_secs(5);
+const HEARING: Duration = Duration::from_secs(3);
 /// Errors that stay in view.
 const ERRORS: usize = 5;
 /// How long whoever was interrupted waits for those that are to be stopped.
@@ -100,14 +100,14 @@ pub(crate) fn system_names(graph: &Graph) -> Vec<String> {
 }
 
 /// Waits until a running controller is found, or until every system that is there can be known; says so if that took too
-/// long. Whether it did not, and the controller.
+/// long.
 fn hear(
     session: &Session<App>,
     controller: &ControllerNode<App>,
     scope: &Scope,
     patience: Duration,
     mut enough: impl FnMut() -> bool,
-) -> Result<(bool, Option<Running>)> {
+) -> Result<Option<Running>> {
     let mut completeness = session.context.completeness();
     let mut running = None;
     let heard = session.wait(patience, |_| {
@@ -125,7 +125,7 @@ fn hear(
             patience.as_secs_f64()
         ));
     }
-    Ok((heard, running))
+    Ok(running)
 }
 
 fn complain(event: &Event) {
@@ -166,13 +166,11 @@ pub(crate) fn act(
     let reachable = |systems: &BTreeMap<SystemId, System>, name: &String| {
         systems.iter().any(|(id, system)| id.is_meant_by(name) && system.reachable())
     };
-    let (heard, running) = hear(&session, &controller, scope, hearing, || {
+    let running = hear(&session, &controller, scope, hearing, || {
         let all =
             |names: &Vec<String>| controller.with_systems(|s| names.iter().all(|name| reachable(s, name)));
         by_name.as_ref().is_some_and(all)
     })?;
-    // Not all of all is no success: whoever was not heard may be running.
-    let complete = heard || ask.targets != Targets::All;
     // Data is looked at here, so its systems must be known here.
     let response = match running.filter(|_| flows.is_none()) {
         Some(running) => {
@@ -228,7 +226,7 @@ pub(crate) fn act(
     if nobody {
         hint(&session.graph(), scope.dialect, session.domain());
     }
-    match response.success && complete && flows.iter().all(data::Flow::is_enough) {
+    match response.success && flows.iter().all(data::Flow::is_enough) {
         true => Ok(()),
         false if nobody => Err(Failure { code: exit::NOBODY, ..Failure::told() }),
         false => Err(Failure::told()),
@@ -396,7 +394,7 @@ pub(crate) fn status(ros: &config::Settings, scope: &Scope, wait: Duration) -> R
     let settings = Settings { poll_period: Some(Duration::from_secs(60)), ..settings() };
     let (session, controller) = open(ros, scope, settings)?;
     let began = monotonic();
-    let (_, running) = hear(&session, &controller, scope, HEARING.min(wait), || false)?;
+    let running = hear(&session, &controller, scope, HEARING.min(wait), || false)?;
     let known = running.map(|running| running.status(&session)).transpose()?.flatten();
     let systems = match known {
         Some(status) => status.systems,

@@ -173,7 +173,6 @@ impl System {
         if !self.clock.note_stamp(stamp, now.wall) {
             self.clock.stamps.observed(sent, now, stamp);
         }
-        self.clock.stamps.asked(Command::Start, now.mono, true);
         self.note_sent(Command::Start, now.mono);
     }
 

@@ -1048,6 +1048,21 @@ fn a_stop_goes_also_to_who_says_it_is_inactive() {
 }
 
 #[test]
+fn a_stop_that_waited_for_another_is_sent_as_well() {
+    let mut rig = Rig::with(&["a"]);
+    rig.run_session("s", &["a"], 1000);
+    rig.request(Command::Stop, named(&["/a"]), 5000);
+    rig.answer(|_| ACTIVE, 5001);
+    rig.request(Command::Stop, named(&["/a"]), 5002);
+    rig.published();
+    rig.ack("a", Kind::AckStop, 0, 5003);
+    rig.answer(|_| INACTIVE, 5004);
+    rig.answer(|_| INACTIVE, 5005);
+    // Somebody else may have started it between the two.
+    assert_eq!(rig.published(), [("/".into(), vec!["a".into()])]);
+}
+
+#[test]
 fn two_operators_start_and_stop_different_systems_at_the_same_moment() {
     let mut rig = Rig::with(&["a", "b"]);
     rig.run_session("s0", &["b"], 500);

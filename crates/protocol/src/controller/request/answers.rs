@@ -2,7 +2,7 @@
 
 use rosless_engine::{Now, Wall};
 
-use super::{Asked, Phase, Request};
+use super::{Asked, Phase, Request, Stage};
 use crate::{
     controller::{
         Answer, Controller, Event, NoState, Output, Settings, System,
@@ -124,7 +124,12 @@ impl Controller {
                     Phase::Before => asked.phase = self.before(&request, id, result, now),
                     _ => self.after(&mut request, &mut asked, id, result, now),
                 }
+                let already = matches!(asked.phase, Phase::Resolved(Outcome::Already(_)));
                 request.asked.insert(id.clone(), asked);
+                // It waited for its turn; the STOP goes to it as to the others, whatever its state is.
+                if already && request.ask.command == Command::Stop && request.stage == Stage::Asking {
+                    self.send(&mut request, now);
+                }
             }
             self.requests.insert(number, request);
         }

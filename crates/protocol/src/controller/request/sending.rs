@@ -31,7 +31,9 @@ impl Controller {
                 return;
             }
             asked.phase = Phase::Arming;
-            if self.systems.get(id).is_some_and(System::present) {
+            if let Some(system) = self.systems.get_mut(id).filter(|system| system.present()) {
+                // Its answer to this may get lost, and it starts all the same.
+                system.clock.stamps.asked(Command::Start, now.mono, true);
                 let (system, session) = (id.clone(), session.clone());
                 self.outputs.push_back(Output::Arm { request: number, system, session, at });
             }
