@@ -183,7 +183,7 @@ pub enum Output {
     Publish { channel: Channel, message: Control },
     /// Ask `<system>/get_state` and come back with [`Input::State`] within [`Settings::state_timeout`], whatever happens.
     QueryState { system: SystemId, query: u64 },
-    /// Ask `<system>/arm` for a start at this instant and come back with [`Input::Armed`], whatever happens.
+    /// Ask `<system>/arm` for a start at this instant and come back with [`Input::Armed`] when it is known whether it is.
     Arm { request: u64, system: SystemId, session: String, at: Wall },
     /// Listen to `<system>/transition_event` from now on, what it keeps for late joiners included, and pass it on as
     /// [`Input::Transition`]: it tells a transition that failed from one that has not begun, which the state alone does

@@ -642,9 +642,17 @@ impl<S: 'static> ControllerNode<S> {
         let closing = client.clone();
         let question = ArmStartRequest { at: Time { sec, nanosec }, session, source };
         client.call(&question, self.0.state_timeout, move |_, answer| {
-            let clock = answer.ok().filter(|answer| answer.success);
-            let clock = clock.map(|answer| Wall::from_stamp(answer.stamp.sec, answer.stamp.nanosec));
-            me.put(Input::Armed { request, system, sent, clock });
+            let clock = match answer {
+                Ok(answer) if answer.success => {
+                    Some(Some(Wall::from_stamp(answer.stamp.sec, answer.stamp.nanosec)))
+                }
+                Ok(_) | Err(CallError::NoServer(_)) => Some(None),
+                // It may have heard it.
+                Err(_) => None,
+            };
+            if let Some(clock) = clock {
+                me.put(Input::Armed { request, system, sent, clock });
+            }
             closing.close();
         });
         Ok(())

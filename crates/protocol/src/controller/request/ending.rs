@@ -60,16 +60,21 @@ impl Controller {
         self.deadlines.clear(Timer::Silence(request.number, explaining()));
         match request.parent {
             Some(parent) => {
-                self.note_given_up(&request);
+                self.note_given_up(&request, now);
                 self.child_ended(parent, &request, now);
             }
             None => self.report(request, now),
         }
     }
 
-    pub(super) fn note_given_up(&mut self, request: &Request) {
+    pub(super) fn note_given_up(&mut self, request: &Request, now: Now) {
         for (id, asked) in request.asked.iter() {
             self.deadlines.clear(Timer::Silence(request.number, id.clone()));
+            let unconfirmed = matches!(asked.resolved(), Some(Outcome::Failed(Failure::Unconfirmed)));
+            if unconfirmed && request.ask.command == Command::Start {
+                // By its own word it is in it, and its state will tell when it comes.
+                self.enter(id, Some(request.ask.session.clone()), now);
+            }
             let already = matches!(asked.resolved(), Some(Outcome::Already(_)));
             if asked.attempts > 0 && asked.acked.is_none() && !already {
                 self.given_up.insert((id.clone(), request.ask.command), request.ask.session.clone());
@@ -82,7 +87,7 @@ impl Controller {
     }
 
     pub(super) fn report(&mut self, request: Request, now: Now) {
-        self.note_given_up(&request);
+        self.note_given_up(&request, now);
         let command = request.ask.command;
         let mut results = BTreeMap::new();
         let mut activations = Vec::new();

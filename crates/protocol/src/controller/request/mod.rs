@@ -179,6 +179,8 @@ pub(super) struct Request {
     pub(super) asked: Roll,
     messages: u32,
     first_sent: Option<Duration>,
+    /// When appointments were made.
+    arming_at: Option<Duration>,
     last_answer: Option<Duration>,
 }
 
@@ -271,6 +273,7 @@ impl Controller {
             asked: Roll::default(),
             messages: 0,
             first_sent: None,
+            arming_at: None,
             last_answer: None,
         };
         self.requests.insert(self.counter, request);

@@ -25,6 +25,7 @@ impl Controller {
         let instant = now.mono + request.ask.ahead(now);
         request.stage = Stage::Arming(instant);
         request.first_sent = Some(instant);
+        request.arming_at = Some(now.mono);
         let (number, session) = (request.number, &request.ask.session);
         request.asked.each(|id, asked| {
             if !matches!(asked.phase, Phase::Before | Phase::Again) {
@@ -49,8 +50,14 @@ impl Controller {
         clock: Option<Wall>,
         now: Now,
     ) {
-        let Some(clock) = clock else { return };
         let Some(request) = self.requests.get_mut(&number) else { return };
+        let Some(clock) = clock else {
+            // It will not start by itself, so nothing it says answers this.
+            if let (Some(at), Some(system)) = (request.arming_at, self.systems.get_mut(id)) {
+                system.clock.stamps.withdrawn(Command::Start, at);
+            }
+            return;
+        };
         if let (Stage::Arming(instant), Some(at)) = (&request.stage, request.ask.at)
             && request.asked.get(id).is_some_and(|asked| asked.phase == Phase::Arming)
             && let Some(system) = self.systems.get_mut(id)
