@@ -171,7 +171,7 @@ fn a_lift_that_cannot_be_stopped_is_not_called_stopped() {
     let goes_on = "the lift goes on down to its lower switch: this hardware cannot stop it half-way";
     rig.run(&["stop"]).fails(1, &format!("hina: the sequence is stopped; {goes_on}"));
     rig.finish(down).fails(1, goes_on);
-    rig.run(&["goal", "hina", "STOP"]).fails(1, "ERR_CANNOT_PROCESS");
+    rig.run(&["goal", "hina", "STOP"]).fails(1, &format!("ERR_CANNOT_PROCESS ({goes_on})"));
     assert_eq!(rig.status()["hina"]["goes_on"], goes_on);
 }
 

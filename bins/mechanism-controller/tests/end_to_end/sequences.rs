@@ -341,6 +341,10 @@ fn two_clients_that_fight_end_with_the_latest_new_wish() {
     let mut rig = Rig::new::<Document>();
     let _dummy = rig.dummy(&[]);
     let controller = rig.controller(&[]);
+    // A clamp whose sensors were seen to move may be lifted.
+    rig.run(&["goal", "daiza", "UNCLAMP"]).ok();
+    rig.run(&["goal", "daiza", "CLAMP"]).ok();
+    rig.seen.pedestal.clear();
     // The first client repeats its wish ten times per second.
     let publisher = rig.mecha_state.clone();
     let stream = rig.events.timer(Duration::from_millis(100), move |_| {
