@@ -9,7 +9,7 @@ use std::{
 
 use rosless_bag::{Message, Recorder, Topic};
 use rosless_graph::{
-    Graph, Handle, Node, Qos, Sample, Subscription,
+    Graph, Handle, Node, Qos, Sample, Subscription, descriptions,
     graph::Endpoint,
     monotonic,
     qos::{Durability, Reliability, to_hear_all},
@@ -318,7 +318,7 @@ impl<S: 'static> Tape<S> {
                 continue;
             }
             let publishers = graph.publishers(topic);
-            let service = publishers.iter().find_map(|publisher| Types::describer(graph, publisher));
+            let service = publishers.iter().find_map(|publisher| descriptions::service(graph, publisher));
             match (service, reel.hash.clone()) {
                 (Some(service), Some(hash)) if !reel.asked => {
                     reel.asked = true;

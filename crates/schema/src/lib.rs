@@ -52,6 +52,6 @@ pub use input::{InputError, Stamp};
 pub use layout::{Element, MessageType, TypedField, ValueType};
 pub use parse::{ParseError, parse};
 pub use registry::{Registry, SchemaError};
-pub use show::Comments;
+pub use show::{Comments, RULE, short_name};
 pub use value::{DynamicMessage, Value};
 pub use yaml::{YamlStyle, yaml_float, yaml_text};

@@ -11,6 +11,7 @@ use rosless_protocol::{
     message::Command,
     name::SystemId,
 };
+use rosless_tests::Rig;
 
 use crate::stage::{PATIENCE, Stage};
 
@@ -34,7 +35,8 @@ fn twenty_systems_start_and_stop_a_hundred_times_with_nothing_missed() {
     let known = controller.clone();
     let reachable =
         || known.with_systems(|all| all.values().filter(|s| s.announced() && s.reachable()).count());
-    let done = observer.event_loop.run_until(&mut observer.seen, PATIENCE, |_| reachable() == 20).unwrap();
+    let Rig { events, seen, .. } = &mut *observer;
+    let done = events.run_until(seen, PATIENCE, |_| reachable() == 20).unwrap();
     assert!(
         done,
         "only {} of twenty systems are reachable: {:#?}",
@@ -93,7 +95,7 @@ fn five_systems_of_one_process_are_five_to_start_all_and_one_participant() {
     let controller = observer.controller();
     let known = controller.clone();
     let reachable = || known.with_systems(|all| all.values().filter(|s| s.reachable()).count());
-    assert!(observer.event_loop.run_until(&mut observer.seen, PATIENCE, |_| reachable() == 5).unwrap());
+    observer.until("five systems are reachable", |_| reachable() == 5);
     let participants: BTreeSet<_> =
         controller.with_systems(|all| all.values().map(|system| system.participant).collect());
     assert_eq!(participants.len(), 1, "{participants:?}");

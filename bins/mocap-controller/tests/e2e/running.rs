@@ -133,7 +133,7 @@ fn a_library_controller_may_be_asked_from_any_of_its_callbacks() {
     let requests = asked.clone();
     let node = observer.node.context().node("library").unwrap();
     let controller = ControllerNode::new(
-        &observer.event_loop,
+        &observer.events,
         &node,
         Dialect::Mocap,
         Settings::default(),
