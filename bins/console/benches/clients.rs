@@ -200,7 +200,7 @@ fn console_per_message(foxglove: bool) -> (f64, f64, usize, u64) {
 
 fn client(host: &str, foxglove: bool, counted: &AtomicU64, size: &AtomicU64, ended: &AtomicBool) -> u64 {
     let mut socket = connect(host, if foxglove { "foxglove.sdk.v1" } else { "rosless.console.v1" });
-    let mut say = |socket: &mut WebSocket<TcpStream>, text: Value| {
+    let say = |socket: &mut WebSocket<TcpStream>, text: Value| {
         socket.send(Message::text(text.to_string())).expect("sent");
     };
     if !foxglove {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use rosless_graph::{
     Qos,
-    qos::{Durability, History, Liveliness, Reliability},
+    qos::{History, Liveliness},
 };
 
 pub(crate) use rosless_graph::qos::to_hear_all;
