@@ -113,6 +113,29 @@ impl Browser {
         self.eval(&format!("document.querySelector({selector:?}).click()"));
     }
 
+    /// Writes into what a selector finds, as somebody who types and leaves the field.
+    #[track_caller]
+    pub fn fill(&mut self, selector: &str, text: &str) {
+        self.until(&format!("document.querySelector({selector:?})?.disabled === false"));
+        self.eval(&format!(
+            "(() => {{ const e = document.querySelector({selector:?}); e.focus(); e.value = {text:?}; \
+             for (const n of ['input', 'change']) e.dispatchEvent(new Event(n, {{ bubbles: true }})); }})()"
+        ));
+    }
+
+    /// A picture of the page, in the folder that the variable `ROSLESS_SHOTS` names; nothing without it.
+    pub fn shot(&mut self, name: &str) {
+        let Some(folder) = std::env::var_os("ROSLESS_SHOTS") else { return };
+        // Notices are of the moment, and lie over the page.
+        self.eval("document.getElementById('notices')?.replaceChildren()");
+        std::thread::sleep(Duration::from_millis(700));
+        let taken = self.command("Page.captureScreenshot", json!({"format": "png"}));
+        let text = taken["data"].as_str().unwrap_or_default();
+        let bytes = data_encoding::BASE64.decode(text.as_bytes()).expect("the browser sends base64");
+        std::fs::write(PathBuf::from(folder).join(format!("{name}.png")), bytes)
+            .expect("the folder is there");
+    }
+
     /// Presses a key.
     pub fn key(&mut self, key: &str) {
         let mut down = json!({"type": "keyDown", "key": key});

@@ -74,13 +74,27 @@ impl Vendor {
                 command.arg(domain.to_string()).arg(address);
                 Some(ForeignPeer::start(self, place(command)))
             }
-            Err(reason) => {
-                let line = format!("cannot set up the {self:?} peer: {reason:#}");
-                assert!(std::env::var("CI").as_deref() != Ok("true"), "{line}");
-                eprintln!("SKIPPED: {line}");
-                None
-            }
+            Err(reason) => self.missing(&reason),
         }
+    }
+
+    /// Plays the example client of the first motion primitive controller from a Cyclone participant, to its end: what it
+    /// says. `None` and panics as [`Self::start`].
+    pub fn play_original_client(domain: u16) -> Option<std::process::Output> {
+        let python = match Self::Cyclone.command() {
+            Ok(command) => command.get_program().to_owned(),
+            Err(reason) => return Self::Cyclone.missing(&reason),
+        };
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/original_client.py");
+        let output = Command::new(python).arg(script).args([&domain.to_string(), "127.0.0.1"]).output();
+        Some(output.expect("the client can be run"))
+    }
+
+    fn missing<T>(self, reason: &anyhow::Error) -> Option<T> {
+        let line = format!("cannot set up the {self:?} peer: {reason:#}");
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "{line}");
+        eprintln!("SKIPPED: {line}");
+        None
     }
 
     /// The peer's command line, with what it needs installed on first use and shared by all tests after that.

@@ -22,9 +22,11 @@ use crate::{
     graph_view,
     holds::Holds,
     operators::Operators,
+    takes::Takes,
     talk::Act,
     topics::Topic,
     types::{Source, Types},
+    workbench::OpenBench,
 };
 
 /// The console's own subprotocol.
@@ -71,11 +73,17 @@ pub(crate) struct App {
     /// Definitions that are being asked for, and what waits for them.
     pub(crate) asked: BTreeMap<Source, Vec<(ClientId, String)>>,
     pub(crate) topics: BTreeMap<(String, String), Topic>,
-    pub(crate) publishers: BTreeMap<(String, String), RawPublisher>,
+    /// With when they were used last.
+    pub(crate) publishers: BTreeMap<(String, String), (RawPublisher, Duration)>,
     pub(crate) clients: BTreeMap<(String, String), RawClient<App>>,
     pub(crate) operators: Operators,
     pub(crate) holds: Holds<Act>,
     pub(crate) foxglove: FoxgloveServer,
+    /// Mechanisms whose single actuators somebody looks at, by namespace.
+    pub(crate) benches: BTreeMap<String, OpenBench>,
+    pub(crate) takes: Takes,
+    /// What the last command to systems came to, for pages that come later.
+    pub(crate) last_session: Option<Value>,
     /// Subscriptions that have done what they were made for.
     pub(crate) finished: Vec<Subscription<App>>,
     next_tick: Duration,
@@ -92,6 +100,7 @@ pub(crate) fn run(
     access: Access,
     registry: Registry,
     packages: Vec<PathBuf>,
+    takes: Takes,
 ) -> Result<()> {
     let node = context.node(NODE)?;
     let event_loop = EventLoop::<App>::new(context)?;
@@ -111,6 +120,9 @@ pub(crate) fn run(
         operators: Operators::default(),
         holds: Holds::default(),
         foxglove: FoxgloveServer::new(packages),
+        benches: BTreeMap::new(),
+        takes,
+        last_session: None,
         finished: Vec::new(),
         next_tick: Duration::ZERO,
         graph_due: None,
@@ -188,6 +200,11 @@ impl App {
             }
         };
         if !request.is_upgrade() {
+            if let Some(path) = request.path.strip_prefix("/takes/")
+                && let Some((response, stream)) = self.takes.open(path)
+            {
+                return self.server.respond_with(id, &response, stream, now, &mut self.events);
+            }
             let response = match self.access.cookie(request) {
                 // The token does not stay in the address line.
                 Some(cookie) if assets::PAGES.contains(&request.path.as_str()) => {
@@ -225,6 +242,7 @@ impl App {
         for release in self.holds.release_all(Some(id)) {
             self.act(release);
         }
+        self.leave_benches(id, None);
         self.forget_listener(|listener| listener.client == id);
         if self.operators.release(id, None) {
             self.tell_operators();
@@ -293,7 +311,7 @@ impl App {
     }
 
     fn next_deadline(&mut self) -> Option<Duration> {
-        let tick = (!self.server.is_empty()).then_some(self.next_tick);
+        let tick = (!self.server.is_empty() || !self.publishers.is_empty()).then_some(self.next_tick);
         let again = self.again.then_some(Duration::ZERO);
         let deadlines = [tick, again, self.holds.next_deadline(), self.graph_due, self.topics_deadline()];
         deadlines.into_iter().flatten().min()
@@ -312,6 +330,7 @@ impl App {
         if self.next_tick <= now {
             self.next_tick = now + TICK;
             self.server.tick(now, &mut self.events);
+            self.forget_publishers(now);
             self.tell_rates(now);
             self.foxglove_time();
         }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use rosless_schema::TypeDescription;
+use rosless_graph::descriptions;
 use rosless_web::ClientId;
-use rosless_wire::type_description_interfaces::srv::{GetTypeDescription, GetTypeDescriptionRequest};
+use rosless_wire::type_description_interfaces::srv::GetTypeDescription;
 
 use crate::{app::App, types::Source};
 
@@ -22,11 +22,7 @@ impl App {
         if self.asked.len() >= MOST_ASKED {
             return;
         }
-        let request = GetTypeDescriptionRequest {
-            type_name: source.type_name.clone(),
-            type_hash: source.hash.clone(),
-            include_type_sources: false,
-        };
+        let request = descriptions::question(&source.type_name, &source.hash);
         let client = match self.handle.client::<GetTypeDescription>(&self.node, &source.service) {
             Ok(client) => client,
             Err(error) => return log::warn!(target: self.node.logger(), "{}: {error}", source.service),
@@ -35,15 +31,11 @@ impl App {
         let (source, used) = (source.clone(), client.clone());
         client.call(&request, PATIENCE, move |app: &mut App, answer| {
             used.close();
-            let description = answer.map_err(|error| error.to_string()).and_then(|answer| match answer.successful {
-                true => serde_json::to_value(&answer.type_description)
-                    .and_then(serde_json::from_value::<TypeDescription>)
-                    .map_err(|error| error.to_string()),
-                false => Err(answer.failure_reason),
-            });
+            let read = |answer| descriptions::read(answer, &source.type_name, &source.hash);
+            let registry = answer.map_err(|error| error.to_string()).and_then(read);
             let waiting = app.asked.remove(&source).unwrap_or_default();
-            let learnt = match description {
-                Ok(description) => app.types.learn(source.clone(), &description),
+            let learnt = match registry {
+                Ok(registry) => app.types.learn(source.clone(), registry),
                 Err(error) => {
                     app.types.give_up(source.clone());
                     Err(error)

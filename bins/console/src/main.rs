@@ -12,9 +12,11 @@ mod operators;
 mod parameters;
 mod service_calls;
 mod stop;
+mod takes;
 mod talk;
 mod topics;
 mod types;
+mod workbench;
 
 use std::{
     fs,
@@ -53,12 +55,15 @@ struct Cli {
     /// Another name by which this machine is called in addresses; may be repeated
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
-    /// Another site whose pages may connect, such as https://app.foxglove.dev; may be repeated
+    /// Another site whose pages may connect, such as `https://app.foxglove.dev`; may be repeated
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
     /// Where packages lie whose files Foxglove asks for (package://…), besides AMENT_PREFIX_PATH; may be repeated
     #[arg(long, value_name = "DIR")]
     package_path: Vec<PathBuf>,
+    /// Folder of session-recorder's takes on this machine, to list and download
+    #[arg(long, value_name = "DIR", default_value = "takes")]
+    takes: PathBuf,
     /// More definitions: a package, a folder of packages, or a ROS prefix; may be repeated
     #[arg(long, value_name = "DIR")]
     idl: Vec<PathBuf>,
@@ -114,7 +119,7 @@ fn run(cli: Cli, settings: Settings) -> Result<()> {
     }
     let bound = listener.local_addr().map_err(|error| Failure::new(error.to_string()))?;
     announce(bound, &access);
-    app::run(&context, listener, access, registry, cli.package_path)
+    app::run(&context, listener, access, registry, cli.package_path, takes::Takes::new(cli.takes))
 }
 
 /// The addresses to open, with what lets one in.

@@ -47,7 +47,7 @@ const MACHINES: [(&str, &[&str]); 4] = [
     ("mechanism", &["sequence_controller", "dummy_mechanism"]),
     ("motion", &["motion_primitive_controller"]),
     ("arm", &["arm_controller", "ball_initial_to_arm_target", "visualizer", "shooter_controller_simple"]),
-    ("capture", &["mocap_controller", "device_controller", "mocap4r2_controller"]),
+    ("capture", &["mocap_controller", "device_controller", "mocap4r2_controller", "session_recorder"]),
 ];
 
 /// Topics on which systems are started and stopped: whoever listens, it is one machine.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rosless_graph::{CallError, Qos, RawClient};
+use rosless_graph::{CallError, Qos, RawClient, monotonic};
 use rosless_schema::{DynamicMessage, Stamp};
 use serde_json::Value;
 
@@ -13,6 +13,8 @@ use crate::{
 
 /// Clients and publishers that are kept for the next time; making one takes longer than using it.
 const MOST_KEPT: usize = 128;
+/// A publisher that was not used for this long goes: others ask who publishes what, and a mechanism does nothing while two do.
+const UNUSED: Duration = Duration::from_secs(5);
 /// How long a new publisher waits for those who are there to listen.
 const MATCHING: Duration = Duration::from_secs(3);
 const LOOKING: Duration = Duration::from_millis(20);
@@ -125,7 +127,8 @@ impl App {
                 self.publishers.pop_first();
             }
             let publisher = self.node.raw_publisher(topic, &known.name, &known.hash, Qos::default());
-            self.publishers.insert(key.clone(), publisher.map_err(|error| error.to_string())?);
+            let publisher = publisher.map_err(|error| error.to_string())?;
+            self.publishers.insert(key.clone(), (publisher, monotonic()));
         }
         self.publish_when_heard(key, payload, Duration::ZERO, done);
         Ok(())
@@ -138,13 +141,15 @@ impl App {
         waited: Duration,
         done: Answer,
     ) {
-        let Some(publisher) = self.publishers.get(&key) else {
+        let Some((publisher, used)) = self.publishers.get_mut(&key) else {
             return done(self, Err("given up".to_owned()));
         };
-        let own = self.context.gid().prefix();
-        let graph = self.graph();
+        *used = monotonic();
+        let (own, graph) = (self.context.gid().prefix(), self.context.graph());
         let listening = graph.subscriptions(&key.0).iter().filter(|s| s.gid.prefix() != own).count();
-        let matched = publisher.matched();
+        // A page that shows this topic makes us one of its listeners: we do not count.
+        let ours = graph.subscriptions(&key.0).iter().filter(|s| s.gid.prefix() == own).count();
+        let matched = publisher.matched().saturating_sub(ours);
         if matched < listening && waited < MATCHING {
             self.handle
                 .once(LOOKING, move |app| app.publish_when_heard(key, payload, waited + LOOKING, done));
@@ -157,5 +162,11 @@ impl App {
             Err("the send queue is full".to_owned())
         };
         done(self, answer);
+    }
+
+    /// Lets go of publishers that nobody used lately, but of none by which STOP would be told.
+    pub(crate) fn forget_publishers(&mut self, now: Duration) {
+        let stops = |ty: &String| crate::stop::PRIMITIVES.contains(&ty.as_str());
+        self.publishers.retain(|(_, ty), (_, used)| stops(ty) || now < *used + UNUSED);
     }
 }

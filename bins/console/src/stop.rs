@@ -11,7 +11,7 @@ use crate::app::App;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// STOP_MOTION of the motion primitives.
 const STOP_MOTION: u8 = 66;
-const PRIMITIVES: [&str; 2] =
+pub(crate) const PRIMITIVES: [&str; 2] =
     ["industrial_robot_motion_interfaces/msg/MotionPrimitive", "control_msgs/msg/MotionPrimitive"];
 const MECHANISMS: [&str; 2] = ["mecha_control/action/DaizaCmd", "mecha_control/action/HinaCmd"];
 
@@ -22,6 +22,7 @@ impl App {
         for release in self.holds.release_all(None) {
             self.act(release);
         }
+        self.stop_benches();
         let graph = self.graph();
         let mut told = Vec::new();
         let own = self.context.gid().prefix();

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use rosless_graph::monotonic;
+use rosless_mechanism::single::Actuator;
 use rosless_schema::{Arity, BaseType, DynamicMessage, Element, MessageType};
 use rosless_web::{ClientId, Message, Role};
 use serde::Deserialize;
@@ -13,7 +14,7 @@ use crate::{
     operators::{system_of_node, systems_of_topic},
     parameters,
     service_calls::Answer,
-    topics::{Kind, Listener},
+    topics::{Kind, Listener, Pace},
     types::Missing,
 };
 
@@ -38,6 +39,9 @@ enum Wish {
         r#type: Option<String>,
         #[serde(default)]
         period: u64,
+        /// So many of the last samples are kept for whoever listens later.
+        #[serde(default)]
+        keep: u16,
     },
     Unsubscribe {
         sub: u32,
@@ -91,6 +95,22 @@ enum Wish {
     },
     Stop,
     Counters,
+    /// Single actuators of the mechanism in this namespace: what is told and sensed, until the page leaves.
+    Bench {
+        space: String,
+    },
+    LeaveBench {
+        space: String,
+    },
+    /// Moves one of them.
+    Actuate {
+        space: String,
+        actuator: Actuator,
+    },
+    /// Recordings of sessions on this machine.
+    Takes,
+    /// What `rosless doctor` says here and now.
+    Doctor,
 }
 
 #[derive(Debug, Deserialize)]
@@ -103,6 +123,9 @@ struct Asked {
 /// Subscriptions of one page.
 const MOST_SUBSCRIPTIONS: usize = 256;
 const LONGEST_CALL: f64 = 120.0;
+/// How often a thread that works is looked at.
+const LOOKING: Duration = Duration::from_millis(50);
+const SESSION_COMMAND: &str = "rosless_msgs/srv/SessionCommand";
 
 /// Services that only look.
 fn only_looks(ty: &str) -> bool {
@@ -114,6 +137,8 @@ fn only_looks(ty: &str) -> bool {
         }
         "type_description_interfaces" => true,
         "robot3_18c1054" => name.starts_with("Get"),
+        // Plans and moves nothing.
+        "rosless_msgs" => name == "PlanMotion",
         _ => name.ends_with("_GetResult"),
     }
 }
@@ -127,6 +152,9 @@ impl App {
             "node": self.node.full_name(), "version": env!("CARGO_PKG_VERSION"),
         });
         self.answer(id, welcome.to_string());
+        if let Some(told) = &self.last_session {
+            self.answer(id, told.to_string());
+        }
         self.tell_operators();
     }
 
@@ -192,6 +220,47 @@ impl App {
         Box::new(move |app, result| app.done(id, number, result))
     }
 
+    /// The same, and every page hears what a command to systems came to, also one that comes later.
+    fn told_to_all(service: String, answer: Answer) -> Answer {
+        Box::new(move |app, result| {
+            if let Ok(value) = &result {
+                let told = json!({"op": "session_result", "service": service, "result": value,
+                    "at": crate::topics::milliseconds(std::time::SystemTime::now())});
+                app.tell_pages(&told);
+                app.last_session = Some(told);
+            }
+            answer(app, result);
+        })
+    }
+
+    /// Looks at this machine, which takes a while and is done beside the rest, and at the graph.
+    fn examine(&mut self, done: Answer) {
+        let environment = self.context.settings().environment.clone();
+        let (tell, hear) = std::sync::mpsc::channel();
+        let work = move || {
+            let mut findings = vec![rosless_doctor::settings(&environment)];
+            rosless_doctor::machine(&environment, |new| findings.extend(new));
+            let _ = tell.send(findings);
+        };
+        match std::thread::Builder::new().name("doctor".into()).spawn(work) {
+            Ok(_) => self.examined(hear, done),
+            Err(error) => done(self, Err(error.to_string())),
+        }
+    }
+
+    fn examined(&mut self, hear: std::sync::mpsc::Receiver<Vec<rosless_doctor::Finding>>, done: Answer) {
+        match hear.try_recv() {
+            Err(std::sync::mpsc::TryRecvError::Empty) => {
+                self.handle.once(LOOKING, move |app| app.examined(hear, done));
+            }
+            Err(error) => done(self, Err(error.to_string())),
+            Ok(mut findings) => {
+                findings.extend(rosless_doctor::graph(&self.graph(), self.context.gid().prefix()));
+                done(self, serde_json::to_value(findings).map_err(|error| error.to_string()));
+            }
+        }
+    }
+
     /// Does what is wished for: the answer, or nothing if it comes later.
     fn wish(&mut self, id: ClientId, number: Option<u64>, wish: Wish) -> Result<Option<Value>, Missing> {
         match wish {
@@ -208,7 +277,7 @@ impl App {
                 let snapshot = crate::graph_view::snapshot(&self.graph(), &self.node.full_name());
                 self.answer(id, snapshot.to_string());
             }
-            Wish::Subscribe { sub, topic, r#type, period } => {
+            Wish::Subscribe { sub, topic, r#type, period, keep } => {
                 let ty = r#type.map_or_else(|| self.type_of_topic(&topic), Ok).map_err(Missing::Unknown)?;
                 let own = self.topics.values().flat_map(|t| &t.listeners).filter(|l| l.client == id).count();
                 if own >= MOST_SUBSCRIPTIONS {
@@ -217,7 +286,7 @@ impl App {
                     )));
                 }
                 let period = Duration::from_millis(period.min(60_000));
-                let kind = Kind::Page { sub, period, due: Duration::ZERO, late: false };
+                let kind = Kind::Page { sub, period, keep: keep.into(), pace: Pace::default() };
                 self.forget_listener(|l| {
                     l.client == id && matches!(l.kind, Kind::Page { sub: s, .. } if s == sub)
                 });
@@ -255,13 +324,12 @@ impl App {
                     self.permit(id, &systems)?;
                 }
                 let timeout = timeout.filter(|t| t.is_finite()).unwrap_or(10.0).clamp(0.1, LONGEST_CALL);
-                self.call(
-                    &service,
-                    &r#type,
-                    &value,
-                    Duration::from_secs_f64(timeout),
-                    Self::later(id, number),
-                )?;
+                let timeout = Duration::from_secs_f64(timeout);
+                let mut answer = Self::later(id, number);
+                if r#type == SESSION_COMMAND {
+                    answer = Self::told_to_all(service.clone(), answer);
+                }
+                self.call(&service, &r#type, &value, timeout, answer)?;
                 return Ok(None);
             }
             Wish::Parameters { node } => {
@@ -299,6 +367,7 @@ impl App {
                 }
                 if take {
                     self.end_holds_of_others(id);
+                    self.stop_benches();
                 }
                 let claimed = self.operators.claim(&systems, id, take);
                 self.tell_operators();
@@ -317,6 +386,18 @@ impl App {
                 return Ok(Some(json!({"told": told})));
             }
             Wish::Counters => return Ok(Some(self.counters())),
+            Wish::Bench { space } => self.open_bench(id, &space).map_err(Missing::Unknown)?,
+            Wish::LeaveBench { space } => self.leave_benches(id, Some(&space)),
+            Wish::Actuate { space, actuator } => {
+                self.permit(id, &[system_of_node(&format!("{space}/sequence_controller"))])?;
+                self.actuate(id, &space, actuator, Self::later(id, number));
+                return Ok(None);
+            }
+            Wish::Takes => return Ok(Some(self.takes.list())),
+            Wish::Doctor => {
+                self.examine(Self::later(id, number));
+                return Ok(None);
+            }
         }
         Ok(number.map(|_| json!(true)))
     }
@@ -415,6 +496,7 @@ mod tests {
             "rcl_interfaces/srv/GetParameters",
             "lifecycle_msgs/srv/GetState",
             "mecha_control/action/DaizaCmd_GetResult",
+            "rosless_msgs/srv/PlanMotion",
         ] {
             assert!(only_looks(ty), "{ty}");
         }

@@ -7,8 +7,8 @@ use std::{
     sync::Arc,
 };
 
-use rosless_graph::{Graph, graph::Endpoint};
-use rosless_schema::{MessageType, Registry, TypeDescription};
+use rosless_graph::{Graph, descriptions, graph::Endpoint};
+use rosless_schema::{MessageType, Registry};
 
 /// A type ready for use.
 #[derive(Debug)]
@@ -93,10 +93,9 @@ impl Types {
             if let Some(known) = self.received.get(&key).and_then(|registry| self.known(registry, name)) {
                 return Ok(known);
             }
-            let Some(node) = graph.node_of(&endpoint.gid) else { continue };
-            let service = format!("{node}/get_type_description");
+            let Some(service) = descriptions::service(graph, endpoint) else { continue };
             let source = Source { service, type_name: endpoint.type_name(), hash: (*hash).to_owned() };
-            if graph.services().contains_key(&source.service) && !self.refused.contains(&source) {
+            if !self.refused.contains(&source) {
                 return Err(Missing::Ask(source));
             }
         }
@@ -127,13 +126,10 @@ impl Types {
     }
 
     /// A description that was asked for.
-    pub(crate) fn learn(&mut self, source: Source, description: &TypeDescription) -> Result<(), String> {
-        let mut registry = Registry::new();
-        let right = description.rihs01() == source.hash;
-        let added = registry.add_description(description).map_err(|error| error.to_string());
-        if !right || added.is_err() || self.received.len() >= MOST_RECEIVED {
+    pub(crate) fn learn(&mut self, source: Source, registry: Registry) -> Result<(), String> {
+        if self.received.len() >= MOST_RECEIVED {
             self.refused.insert(source);
-            return added.and(Err("the description is not that of the type asked for".to_owned()));
+            return Err("too many types were described already".to_owned());
         }
         self.received.insert((source.type_name, source.hash), registry);
         Ok(())

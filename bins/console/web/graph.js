@@ -1,10 +1,10 @@
 // Everything on the graph: nodes, topics, services, actions, parameters, lifecycle, log.
 import { link } from "/link.js";
-import { h, fill, put, ages, value, quietly, failed, bytes, fixed } from "/ui.js";
+import { h, fill, put, ages, calmly, value, quietly, failed, bytes, fixed } from "/ui.js";
 import { Plot } from "/plot.js";
 import { form } from "/form.js";
 
-const KINDS = ["nodes", "topics", "services", "actions", "log"];
+const KINDS = ["nodes", "topics", "services", "actions", "log", "doctor"];
 const LEVELS = { 10: ["DEBUG", "faint"], 20: ["INFO", ""], 30: ["WARN", "warn"], 40: ["ERROR", "bad"], 50: ["FATAL", "bad"] };
 
 export default function (main, page) {
@@ -27,10 +27,10 @@ export default function (main, page) {
     fill(tabs, KINDS.map((k) => h("button.small", { className: k === state.kind ? "small on" : "small", onclick: () => go(k) }, k[0].toUpperCase() + k.slice(1))));
   }
   const isHidden = (name) => name.split("/").some((part) => part.startsWith("_"));
-  function drawList() {
+  const drawList = calmly(() => {
     const graph = link.graph ?? { nodes: [], topics: [], services: [], actions: [] };
     const own = graph.own;
-    const all = state.kind === "log" ? graph.nodes : graph[state.kind];
+    const all = state.kind === "log" ? graph.nodes : graph[state.kind] ?? [];
     const words = state.filter.toLowerCase();
     const shown = all.filter((x) => (hidden.checked || !isHidden(x.name)) && x.name !== own && `${x.name} ${x.types ?? ""}`.toLowerCase().includes(words));
     count.textContent = `${shown.length}`;
@@ -41,23 +41,24 @@ export default function (main, page) {
     }));
     const wanted = measure.checked && state.kind === "topics" ? shown.filter((t) => t.publishers.length).slice(0, 200).map((t) => [t.name, t.types[0]]) : [];
     if (JSON.stringify(wanted) !== drawList.measured) { drawList.measured = JSON.stringify(wanted); link.measure(wanted); }
-  }
+  });
   function drawDetail() {
     inner?.end();
     inner = new page.constructor();
     fill(detail);
     const graph = link.graph;
     if (state.kind === "log") return log(detail, inner, state);
+    if (state.kind === "doctor") return doctor(detail);
     const found = graph?.[state.kind].find((x) => x.name === state.name);
     if (!found) return put(detail, h("div.card.dim", state.name ? `${state.name} is not on the graph.` : `Choose one of the ${state.kind}.`));
-    ({ nodes: node, topics: topic, services: service, actions: action })[state.kind](detail, inner, found, go);
+    inner.update = ({ nodes: node, topics: topic, services: service, actions: action })[state.kind](detail, inner, found, go);
   }
   page.ends(() => { inner?.end(); link.measure([]); });
   let names = "";
   page.on(link, "graph", () => {
     drawList();
     const now = JSON.stringify(link.graph[state.kind === "log" ? "nodes" : state.kind]?.find((x) => x.name === state.name) ?? null);
-    if (now !== names) { names = now; if (state.kind !== "log") drawDetail(); }
+    if (now !== names) { names = now; if (state.kind !== "log" && state.kind !== "doctor") { const found = JSON.parse(now); if (!found || !inner?.update?.(found)) drawDetail(); } }
   });
   page.on(link, "rates", drawList);
   link.followGraph();
@@ -71,8 +72,9 @@ function ends(title, list, go) {
 }
 
 function topic(box, page, found, go) {
-  const type = found.types[0];
-  put(box, h("div.card", h("h1", found.name), h("p.dim.mono", found.types.join(", ")), h("div.grid", ends("Publishers", found.publishers, go), ends("Subscriptions", found.subscriptions, go))));
+  const type = found.types[0], both = h("div.grid"), list = (t) => fill(both, ends("Publishers", t.publishers, go), ends("Subscriptions", t.subscriptions, go));
+  put(box, h("div.card", h("h1", found.name), h("p.dim.mono", found.types.join(", ")), both));
+  list(found);
   const rate = value(3000), size = value(3000), text = h("pre", "nothing heard yet"), fresh = ages(text, 5000);
   const plot = new Plot({ seconds: 20, label: "numeric fields" }), chosen = new Set(JSON.parse(sessionStorage.getItem("plot:" + found.name) ?? "[]"));
   const fields = h("div.row");
@@ -97,6 +99,8 @@ function topic(box, page, found, go) {
   link.measure([[found.name, type]]);
   page.on(link, "rates", () => { const r = link.rates[found.name]; if (r) rate.show(`${fixed(r.hz, 1)} Hz, ${bytes(r.bytes)}/s`); });
   put(box, ask("Publish", type, (v) => link.publish(found.name, type, v).then((a) => `published; ${a.listeners} listen`)));
+  // Others come and go: what is being written in the form stays.
+  return (now) => now.types[0] === type && Boolean(list(now));
 }
 
 function service(box, page, found, go) {
@@ -140,12 +144,16 @@ function ask(title, type, act) {
 }
 
 function node(box, page, found, go) {
-  put(box, h("div.card", h("h1", found.name), h("div.grid",
-    h("div", h("h3", `Publishes (${found.publishes.length})`), found.publishes.map((t) => ref(go, "topics", t))),
-    h("div", h("h3", `Subscribes (${found.subscribes.length})`), found.subscribes.map((t) => ref(go, "topics", t))),
-    h("div", h("h3", `Serves (${found.serves.length})`), found.serves.map((s) => ref(go, "services", s))))));
-  if (found.serves.includes(`${found.name}/change_state`)) lifecycle(box, page, found.name);
-  if (found.serves.includes(`${found.name}/list_parameters`)) parameters(box, page, found.name);
+  const lists = h("div.grid"), manages = (n) => n.serves.includes(`${n.name}/change_state`), hasParameters = (n) => n.serves.includes(`${n.name}/list_parameters`);
+  const list = (n) => fill(lists,
+    h("div", h("h3", `Publishes (${n.publishes.length})`), n.publishes.map((t) => ref(go, "topics", t))),
+    h("div", h("h3", `Subscribes (${n.subscribes.length})`), n.subscribes.map((t) => ref(go, "topics", t))),
+    h("div", h("h3", `Serves (${n.serves.length})`), n.serves.map((s) => ref(go, "services", s))));
+  put(box, h("div.card", h("h1", found.name), lists));
+  list(found);
+  if (manages(found)) lifecycle(box, page, found.name);
+  if (hasParameters(found)) parameters(box, page, found.name);
+  return (now) => manages(now) === manages(found) && hasParameters(now) === hasParameters(found) && Boolean(list(now));
 }
 
 function lifecycle(box, page, name) {
@@ -165,7 +173,7 @@ function lifecycle(box, page, name) {
   look(); page.every(2000, look);
 }
 
-const system = (node) => ({ sequence_controller: "mechanism", dummy_mechanism: "mechanism", motion_primitive_controller: "motion", arm_controller: "arm", ball_initial_to_arm_target: "arm", visualizer: "arm", shooter_controller_simple: "arm", mocap_controller: "capture", device_controller: "capture", mocap4r2_controller: "capture" })[node.slice(1)] ?? node;
+const system = (node) => ({ sequence_controller: "mechanism", dummy_mechanism: "mechanism", motion_primitive_controller: "motion", arm_controller: "arm", ball_initial_to_arm_target: "arm", visualizer: "arm", shooter_controller_simple: "arm", mocap_controller: "capture", device_controller: "capture", mocap4r2_controller: "capture", session_recorder: "capture" })[node.slice(1)] ?? node;
 
 function parameters(box, page, name) {
   const body = h("div.dim", "…");
@@ -174,7 +182,10 @@ function parameters(box, page, name) {
     try {
       const all = await link.ask("parameters", { node: name });
       body.className = "";
-      fill(body, all.sort((a, b) => a.name.localeCompare(b.name)).map((p) => row(p)));
+      // Of no interest most of the time, and many.
+      const isQos = (p) => p.name.startsWith("qos_overrides."), qos = all.filter(isQos);
+      all.sort((a, b) => a.name.localeCompare(b.name));
+      fill(body, all.filter((p) => !isQos(p)).map(row), qos.length ? h("details", h("summary", `quality of service (${qos.length})`), qos.map(row)) : null);
     } catch (error) { fill(body, error.message); }
   }
   function row(p) {
@@ -195,15 +206,35 @@ function parameters(box, page, name) {
   load();
 }
 
+/** What `rosless doctor` says of the console's machine and of the graph. */
+function doctor(box) {
+  const body = h("div.dim", "looks …"), again = h("button.small", { onclick: () => look() }, "Look again");
+  put(box, h("div.card", h("div.row.end", h("h2", "Doctor"), again), h("p.dim", "The console's machine and the graph as it sees it."), body));
+  const MARK = { OK: "good", WARN: "warn", FAIL: "bad" };
+  async function look() {
+    again.disabled = true;
+    try {
+      const found = await link.ask("doctor"), count = (level) => found.filter((f) => f.level === level).length;
+      body.className = "";
+      fill(body, h("p", h("b", count("FAIL") ? `${count("FAIL")} checks failed` : count("WARN") ? `Nothing failed; ${count("WARN")} warnings` : "All is well.")),
+        h("div.scroll", h("table", found.map((f) => h("tr", { "data-check": f.check }, h("td", h(`span.pill.${MARK[f.level]}`, f.level)), h("td", h("b", f.check)), h("td", f.found, f.remedy ? h("div.dim", `→ ${f.remedy}`) : null))))));
+    } catch (error) { fill(body, error.message); }
+    again.disabled = false;
+  }
+  look();
+}
+
 function log(box, page, state) {
   const lines = h("div.log"), words = h("input", { type: "search", placeholder: "Words or a node", "aria-label": "Filter the log", oninput: () => draw() });
   const level = h("select", { "aria-label": "Least level", onchange: () => draw() }, Object.entries(LEVELS).map(([n, [name]]) => h("option", { value: n, selected: n === "20" }, name)));
   const all = [];
   put(box, h("div.card", h("div.row.end", h("h2", "Log (/rosout)"), h("span.row", level, words)), lines));
+  // What publishers said before comes from one after the other.
+  const time = (m) => m.stamp.sec + m.stamp.nanosec / 1e9;
   const fits = (m) => m.level >= Number(level.value) && `${m.name} ${m.msg}`.toLowerCase().includes(words.value.toLowerCase()) && (!state.name || m.name === state.name.slice(1).replaceAll("/", "."));
   const line = (m) => { const [name, mark] = LEVELS[m.level] ?? [m.level, ""]; const at = new Date(m.stamp.sec * 1000 + m.stamp.nanosec / 1e6); return h(`div${mark && "." + mark}`, `${at.toISOString().slice(11, 23)} ${name} [${m.name}] ${m.msg}`); };
   const draw = () => fill(lines, all.filter(fits).slice(-400).reverse().map(line));
-  page.subscribe("/rosout", "rcl_interfaces/msg/Log", (m) => { if (!m) return; all.push(m); if (all.length > 5000) all.shift(); if (fits(m)) { lines.prepend(line(m)); if (lines.childElementCount > 400) lines.lastChild.remove(); } }, 0);
+  page.subscribe("/rosout", "rcl_interfaces/msg/Log", (m) => { if (!m) return; const late = all.length && time(m) < time(all.at(-1)); all.push(m); if (all.length > 5000) all.shift(); if (late) { all.sort((a, b) => time(a) - time(b)); draw(); } else if (fits(m)) { lines.prepend(line(m)); if (lines.childElementCount > 400) lines.lastChild.remove(); } }, 0);
 }
 
 /** Numbers of a message by their paths. */

@@ -4,7 +4,7 @@ const BEAT = 1000, STALE = 3500, AGAIN = [300, 700, 1500, 3000];
 
 class Link extends EventTarget {
   #socket = null; #questions = new Map(); #next = 1; #subs = new Map(); #tries = 0; #heard = 0; #wantsGraph = false; #measured = []; #left = false;
-  state = "connecting"; welcome = null; graph = null; operators = {}; rates = {};
+  state = "connecting"; welcome = null; graph = null; operators = {}; rates = {}; session = null;
 
   start() {
     this.#connect();
@@ -46,7 +46,11 @@ class Link extends EventTarget {
   #emit(name, detail) { this.dispatchEvent(new CustomEvent(name, { detail })); }
   #send(message) { if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(message)); }
 
+  /** How much this browser's clock is ahead of the console's; ages are told by its own. */
+  #skew = 0;
   #hear(message) {
+    if (message.op === "beat") { const skew = Date.now() - message.t; this.#skew = Math.abs(skew) > 400 ? skew : 0; }
+    if (message.op === "message") message.t += this.#skew;
     switch (message.op) {
       case "answer": {
         const question = this.#questions.get(message.id);
@@ -60,7 +64,9 @@ class Link extends EventTarget {
       case "operators": this.operators = message.operators; this.#emit("operators"); break;
       case "rates": this.rates = message.topics; this.#emit("rates"); break;
       case "notice": this.#emit("notice", message); break;
-      case "stopped": this.#emit("stopped", message); break;
+      case "session_result": this.session = message; this.#emit("session_result"); break;
+      case "beat": break;
+      default: this.#emit(message.op, message);
     }
     this.#set();
   }
@@ -78,9 +84,12 @@ class Link extends EventTarget {
   /** Says something that is not answered. */
   say(op, fields = {}) { this.#send({ op, ...fields }); }
 
-  /** Values of a topic, at most every `period` ms, until the returned function is called. Waits for a topic that is not there. */
-  subscribe(topic, type, callback, period = 50) {
-    const sub = this.#next++, s = { topic, type, callback, period, ended: false };
+  /**
+   * Values of a topic, at most every `period` ms of each publisher, until the returned function is called. Waits for a topic that is
+   * not there. With `keep` the console keeps the last so many for whoever comes later; after a break they come again.
+   */
+  subscribe(topic, type, callback, period = 50, keep = 0) {
+    const sub = this.#next++, s = { topic, type, callback, period, keep, ended: false };
     this.#subs.set(sub, s);
     this.#subscribe(sub, s);
     return () => { s.ended = true; this.#subs.delete(sub); this.say("unsubscribe", { sub }); };
@@ -88,7 +97,7 @@ class Link extends EventTarget {
 
   #subscribe(sub, s) {
     if (this.#socket?.readyState !== WebSocket.OPEN) return;
-    this.ask("subscribe", { sub, topic: s.topic, type: s.type ?? null, period: s.period }).catch((error) => {
+    this.ask("subscribe", { sub, topic: s.topic, type: s.type ?? null, period: s.period, keep: s.keep }).catch((error) => {
       s.error?.(error);
       if (!s.ended) setTimeout(() => { if (!s.ended) this.#subscribe(sub, s); }, 1500);
     });

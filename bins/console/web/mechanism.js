@@ -1,6 +1,7 @@
 // Phases and goals of pedestal, doll and lantern: what runs, what it waits for, why something is locked.
 import { link } from "/link.js";
 import { h, fill, put, ages, quietly, failed, duration } from "/ui.js";
+import { bench } from "/bench.js";
 
 const PHASES = { prepare: 0, deploy: 1, collect: 2, place: 3, stow: 4 }, LEAVE = 255;
 const KEYS = { q: ["daiza", "deploy"], w: ["daiza", "collect"], e: ["daiza", "place"], r: ["daiza", "stow"], p: ["hina", "prepare"], a: ["hina", "deploy"], s: ["hina", "collect"], d: ["hina", "place"], f: ["hina", "stow"] };
@@ -19,17 +20,21 @@ const FEEDBACK = {
 
 export default function (main, page) {
   let space = null, status = null, end = null;
+  const single = bench(page);
   const about = h("p.dim"), cards = { daiza: part("daiza"), hina: part("hina") };
   const lamp = h("button", { title: "Key b", onclick: () => bonbori() }, "Lantern");
   const body = h("div.grid", cards.daiza.element, cards.hina.element), fresh = ages(body, 3000);
   put(main, h("div.row.end", h("div", h("h1", "Mechanism"), about), h("span.row", lamp, page.operator("mechanism"))), body,
-    h("p.dim", "Every label names its key; they work without Enter. ", h("kbd", "Space"), " and ", h("kbd", "Esc"), " stop everything."), goals());
+    h("p.dim", "Every label names its key; they work without Enter. ", h("kbd", "Space"), " and ", h("kbd", "Esc"), " stop everything."), goals(), single.element);
 
   page.on(link, "graph", () => {
     const found = (link.graph.topics.find((t) => t.name.endsWith("/sequence_controller/state") && t.publishers.length)?.name ?? "").replace(/\/sequence_controller\/state$/, "");
-    const now = link.graph.topics.some((t) => t.name === `${found}/sequence_controller/state`) ? found : null;
+    // Without a controller the mechanism itself tells where it is.
+    const sensors = link.graph.topics.find((t) => /\/(daiza|hina)_state$/.test(t.name) && t.publishers.length);
+    single.use(sensors ? sensors.name.replace(/\/(daiza|hina)_state$/, "") : null);
+    const now = link.graph.topics.some((t) => t.name === `${found}/sequence_controller/state` && t.publishers.length) ? found : null;
     if (now === space) return;
-    space = now; end?.();
+    space = now; status = null; end?.();
     end = space === null ? null : link.subscribe(`${space}/sequence_controller/state`, "std_msgs/msg/String", (m, info) => { status = JSON.parse(m.data); fresh.touch(info.t); draw(); }, 0);
     draw();
   });
@@ -45,7 +50,9 @@ export default function (main, page) {
     if (!status) return "nothing heard of the controller yet";
     if (Date.now() - fresh.at > 3000 || link.state !== "live") return "the controller is silent";
     if (status.profile === "nucleo" && phase === "prepare") return "this hardware has no prepare; the goal READY does the like";
-    if (!status[which].sensors_valid) return "its sensors are silent";
+    const s = status[which];
+    if (s.blocked) return s.blocked;
+    if (!s.sensors_valid) return s.refused_sample ? `its sensors do not count: ${s.refused_sample}` : "its sensors are silent";
     return null;
   }
   function ask(which, phase) {
@@ -87,7 +94,7 @@ export default function (main, page) {
       fill(state, s.running ? h("b", `${s.sequence}: step ${s.step?.number ?? 0} of ${s.step?.of ?? "?"}, ${s.step?.what ?? "looks at its sensors"}`) : h("span", "idle", phase ? h("span", ", in phase ", h("b", phase)) : ""));
       bar.style.width = s.running && s.step ? `${(100 * s.step.number) / s.step.of}%` : s.reached !== null ? "100%" : "0";
       wait.textContent = s.running && s.waiting_for ? `waits for ${s.waiting_for}${s.since ? `, since ${duration(Math.max(0, Date.now() / 1e3 - s.since))}` : ""}` : " ";
-      fill(last, s.ended && !s.running ? h(s.ended.outcome === "done" ? "span.good" : "span.bad", `last: ${s.sequence} ${s.ended.outcome}${s.ended.reason ? `: ${s.ended.reason}` : ""}`) : " ");
+      fill(last, s.ended && !s.running ? h(s.ended.outcome === "done" ? "span.good" : "span.bad", `last: ${s.sequence} ${s.ended.outcome}${s.ended.reason ? `: ${s.ended.reason}` : ""}`) : " ", s.goes_on ? h("div.warn", s.goes_on) : null);
       fill(told, which === "daiza" ? pedestal() : doll());
     } };
   }

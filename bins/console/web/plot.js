@@ -1,13 +1,13 @@
 // A plot of the last seconds: lines over time, an optional band around the first.
 import { h } from "/ui.js";
 
-const W = 600, H = 140, LEFT = 46, BOTTOM = 16;
+const LEFT = 46, BOTTOM = 16;
 const COLOURS = ["var(--s1)", "var(--s2)", "var(--s3)", "var(--s4)", "var(--s5)", "var(--s6)"];
 
 export class Plot {
-  constructor({ seconds = 20, names = [], unit = "", label = "plot" } = {}) {
-    this.seconds = seconds; this.names = names; this.unit = unit; this.points = []; this.dirty = true;
-    this.svg = h("svg", { class: "plot", viewBox: `0 0 ${W} ${H}`, preserveAspectRatio: "none", role: "img", "aria-label": label });
+  constructor({ seconds = 20, names = [], unit = "", label = "plot", marks = [] } = {}) {
+    this.seconds = seconds; this.marks = marks; this.names = names; this.unit = unit; this.points = []; this.dirty = true;
+    this.svg = h("svg", { class: "plot", role: "img", "aria-label": label });
     this.legend = h("div.row");
     this.element = h("div", this.svg, this.legend);
     this.timer = setInterval(() => { if (this.element.isConnected) { if (this.dirty || this.points.length) this.draw(); } else if (this.was) clearInterval(this.timer); this.was = this.element.isConnected; }, 250);
@@ -21,6 +21,9 @@ export class Plot {
   }
   draw() {
     this.dirty = false;
+    // As large as it is shown, so that nothing is stretched.
+    const W = Math.max(160, this.svg.clientWidth), H = Math.max(80, this.svg.clientHeight);
+    this.svg.setAttribute("viewBox", `0 0 ${W} ${H}`);
     const now = Date.now(), from = now - this.seconds * 1000, points = this.points.filter((p) => p.at >= from);
     let low = Infinity, high = -Infinity;
     for (const p of points) for (const v of p.values) if (Number.isFinite(v)) { low = Math.min(low, v - (p.band ?? 0)); high = Math.max(high, v + (p.band ?? 0)); }
@@ -32,6 +35,10 @@ export class Plot {
     for (const share of [0, 0.5, 1]) {
       const v = low + pad + (high - low - 2 * pad) * share;
       parts.push(h("line", { class: "axis", x1: LEFT, x2: W, y1: y(v), y2: y(v) }), h("text", { x: 2, y: y(v) + 3 }, tick(v, high - low)));
+    }
+    // Limits on both sides of zero, where they are in sight.
+    for (const [limit, name] of this.marks) for (const v of [limit, -limit]) if (v > low && v < high) {
+      parts.push(h("line", { class: "mark", x1: LEFT, x2: W, y1: y(v), y2: y(v) }), h("text", { x: W - 40, y: y(v) - 2 }, `${v < 0 ? "−" : ""}${name}`));
     }
     parts.push(h("text", { x: LEFT, y: H - 3 }, `−${this.seconds} s`), h("text", { x: W - 24, y: H - 3 }, "now"));
     const banded = points.filter((p) => p.band !== null && Number.isFinite(p.values[0]));

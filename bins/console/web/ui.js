@@ -83,7 +83,15 @@ export function duration(seconds) {
   return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
 }
 export const fixed = (n, digits = 3) => (typeof n === "number" ? n.toFixed(digits) : String(n));
-export function bytes(n) { return n < 1000 ? `${n.toFixed(0)} B` : n < 1e6 ? `${(n / 1e3).toFixed(1)} kB` : `${(n / 1e6).toFixed(1)} MB`; }
+export function bytes(n) { return n < 1000 ? `${n.toFixed(0)} B` : n < 1e6 ? `${(n / 1e3).toFixed(1)} kB` : n < 1e9 ? `${(n / 1e6).toFixed(1)} MB` : `${(n / 1e9).toFixed(1)} GB`; }
+
+// What is redrawn between pressing and releasing a button would swallow the click.
+let pressed = false;
+const postponed = new Set();
+addEventListener("pointerdown", () => { pressed = true; }, true);
+for (const name of ["pointerup", "pointercancel"]) addEventListener(name, () => { pressed = false; setTimeout(() => { for (const draw of [...postponed]) { postponed.delete(draw); draw(); } }); }, true);
+/** Draws, but not while a button is being pressed. */
+export const calmly = (draw) => Object.assign(() => (pressed ? void postponed.add(draw) : draw()), {});
 
 /** Who operates this, with a way to take over. */
 export function operator(system) {

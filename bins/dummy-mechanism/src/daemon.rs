@@ -10,7 +10,7 @@ use rosless_graph::{
     Context, EventLoop, Node, Publisher, Qos,
     config::Settings,
     monotonic,
-    parameters::{Descriptor, ParameterValue},
+    parameters::{Declared, Descriptor, NamedValue, ParameterValue, Table},
 };
 use rosless_mechanism::{
     Params, Profile,
@@ -18,7 +18,10 @@ use rosless_mechanism::{
     model::{Fault, Model, Speeds, Switch},
     sources::STAND_IN_PARAMETER,
 };
-use rosless_wire::std_msgs::msg::Bool;
+use rosless_wire::{
+    sensor_msgs::msg::JointState,
+    std_msgs::msg::{Bool, Header},
+};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     process::getpgrp,
@@ -49,7 +52,10 @@ struct Dummy<D: Dialect> {
     model: Model,
     params: Params,
     node: Node,
+    hands: Declared<Hands>,
     pedestal: Publisher<D::Sensors>,
+    /// Where everything truly is, for people who look.
+    positions: Publisher<JointState>,
     doll: Publisher<D::Sensors>,
     /// What was last told about commands that make no sense, so that a stream of them is told once.
     complaint: String,
@@ -67,15 +73,24 @@ fn run_as<D: Dialect>(settings: Settings, options: &Run) -> Result<()> {
     let node = context.node(NODE)?;
     let event_loop = EventLoop::<Dummy<D>>::new(&context)?;
     let speeds = Speeds { cylinder: options.stroke, tilt: options.tilt_speed, lift: options.lift_time };
+    let text = "This is no mechanism: a controller that has seen one does not listen to this node";
+    node.declare_parameter(Descriptor::new(STAND_IN_PARAMETER).description(text).read_only(), true)?;
+    let by_hand = Hands {
+        switches: [None; Switch::ALL.len()],
+        faults: options.faults.clone(),
+        potentiometer: None,
+        scene: options.auto,
+    };
     let mut dummy = Dummy::<D> {
+        hands: node.declare_table(by_hand)?,
         model: Model::new(speeds, options.auto, monotonic()),
         params: Params::defaults(D::PROFILE),
         pedestal: node.publisher("daiza_state", Qos::default())?,
+        positions: node.publisher("~/positions", Qos::sensor_data())?,
         doll: node.publisher("hina_state", Qos::default())?,
         node: node.clone(),
         complaint: String::new(),
     };
-    declare_parameters(&node, options)?;
     dummy.follow_parameters();
     event_loop.on_parameter_change(&node, |dummy: &mut Dummy<D>, _| dummy.follow_parameters());
 
@@ -120,40 +135,64 @@ fn potentiometer(value: &ParameterValue) -> Result<Option<f64>, String> {
     }
 }
 
-fn declare_parameters(node: &Node, options: &Run) -> Result<()> {
-    node.validate_parameters(|values| {
+/// What hands, faults and the scene do: the node's parameters.
+#[derive(Clone, Debug)]
+struct Hands {
+    switches: [Option<bool>; Switch::ALL.len()],
+    faults: Vec<String>,
+    potentiometer: Option<f64>,
+    scene: bool,
+}
+
+impl Table for Hands {
+    fn rows(&self) -> Vec<(Descriptor, ParameterValue)> {
+        let switch = |(switch, name): (Switch, &str)| {
+            let text = format!(
+                "Switch {name}: {PRESSED} or {RELEASED} by hand, or {AUTO}: as mechanics and scene have it"
+            );
+            let how = match self.switches[switch as usize] {
+                Some(true) => PRESSED,
+                Some(false) => RELEASED,
+                None => AUTO,
+            };
+            (Descriptor::new(switch_parameter(switch)).description(text), how.into())
+        };
+        let described = |name: &str, text: &str| Descriptor::new(name).description(text);
+        let faults = "What is broken, e.g. stuck-switch:wall1=0, slow-cylinder:4=3.5, lost:hina";
+        let potentiometer = "What the potentiometer says: degrees by hand, or auto: as the tray is";
+        let scene = "Play the scene: pedestal and wall switches are pressed as they would be on the field";
+        let held = self.potentiometer.map_or_else(|| AUTO.into(), ParameterValue::Double);
+        let others = [
+            (described(FAULTS, faults), self.faults.clone().into()),
+            (described(POTENTIOMETER, potentiometer).dynamic_typing(), held),
+            (described(SCENE, scene), self.scene.into()),
+        ];
+        Switch::ALL.into_iter().map(switch).chain(others).collect()
+    }
+
+    fn take(&mut self, values: &[NamedValue]) -> Result<(), String> {
         for (name, value) in values {
-            match value {
-                ParameterValue::String(how)
-                    if name.starts_with("switch.") && ![PRESSED, RELEASED, AUTO].contains(&how.as_str()) =>
-                {
-                    return Err(format!("{name} is {PRESSED}, {RELEASED} or {AUTO}, not {how:?}"));
+            let switch = name.strip_prefix("switch.").and_then(|name| name.parse::<Switch>().ok());
+            match (name.as_str(), value, switch) {
+                (_, ParameterValue::String(how), Some(switch)) => {
+                    self.switches[switch as usize] = match how.as_str() {
+                        PRESSED => Some(true),
+                        RELEASED => Some(false),
+                        AUTO => None,
+                        how => return Err(format!("{name} is {PRESSED}, {RELEASED} or {AUTO}, not {how:?}")),
+                    };
                 }
-                value if name == POTENTIOMETER => drop(potentiometer(value)?),
-                ParameterValue::StringArray(faults) if name == FAULTS => {
+                (FAULTS, ParameterValue::StringArray(faults), _) => {
                     faults.iter().try_for_each(|fault| fault.parse::<Fault>().map(drop))?;
+                    self.faults.clone_from(faults);
                 }
+                (POTENTIOMETER, value, _) => self.potentiometer = potentiometer(value)?,
+                (SCENE, ParameterValue::Bool(play), _) => self.scene = *play,
                 _ => {}
             }
         }
         Ok(())
-    });
-    for (switch, name) in Switch::ALL {
-        let text = format!(
-            "Switch {name}: {PRESSED} or {RELEASED} by hand, or {AUTO}: as mechanics and scene have it"
-        );
-        node.declare_parameter(Descriptor::new(switch_parameter(switch)).description(text), AUTO.to_owned())?;
     }
-    let text = "What is broken, e.g. stuck-switch:wall1=0, slow-cylinder:4=3.5, lost:hina";
-    node.declare_parameter(Descriptor::new(FAULTS).description(text), options.faults.clone())?;
-    let text = "What the potentiometer says: degrees by hand, or auto: as the tray is";
-    let descriptor = Descriptor::new(POTENTIOMETER).description(text).dynamic_typing();
-    node.declare_parameter_value(descriptor, AUTO.into())?;
-    let text = "Play the scene: pedestal and wall switches are pressed as they would be on the field";
-    node.declare_parameter(Descriptor::new(SCENE).description(text), options.auto)?;
-    let text = "This is no mechanism: a controller that has seen one does not listen to this node";
-    node.declare_parameter(Descriptor::new(STAND_IN_PARAMETER).description(text).read_only(), true)?;
-    Ok(())
 }
 
 const KEYS: &str = "Keys (then Enter): p pedestal, u up, d down, 1 wall1, 2 wall2, s stowed: toggle a switch by hand; \
@@ -176,6 +215,14 @@ impl<D: Dialect> Dummy<D> {
         if let Some(sensors) = self.model.doll_sensors() {
             self.doll.publish(&D::PROFILE.doll_sensors(&sensors).into());
         }
+        if self.positions.matched() > 0 {
+            let name = ["cylinder_1", "cylinder_2", "cylinder_3", "cylinder_4", "tilt", "lift"];
+            let mut position = self.model.cylinder_positions().to_vec();
+            position.extend([self.model.tilt().to_radians(), self.model.height()]);
+            let header = Header { stamp: self.node.now(), ..Header::default() };
+            let name = name.map(str::to_owned).to_vec();
+            self.positions.publish(&JointState { header, name, position, ..JointState::default() });
+        }
     }
 
     fn complain(&mut self, complaint: String) {
@@ -187,37 +234,22 @@ impl<D: Dialect> Dummy<D> {
 
     /// Brings the model in line with the parameters, which are the one place where hands and faults are kept.
     fn follow_parameters(&mut self) {
-        for (switch, _) in Switch::ALL {
-            let how = self.node.parameter::<String>(&switch_parameter(switch)).unwrap_or_default();
-            self.model.press(
-                switch,
-                match how.as_str() {
-                    PRESSED => Some(true),
-                    RELEASED => Some(false),
-                    _ => None,
-                },
-            );
+        let hands = self.hands.read();
+        for ((switch, _), pressed) in Switch::ALL.into_iter().zip(hands.switches) {
+            self.model.press(switch, pressed);
         }
-        let faults: Vec<Fault> = self
-            .node
-            .parameter::<Vec<String>>(FAULTS)
-            .unwrap_or_default()
-            .iter()
-            .filter_map(|fault| fault.parse().ok())
-            .collect();
+        let faults: Vec<Fault> = hands.faults.iter().filter_map(|fault| fault.parse().ok()).collect();
         if faults != self.model.faults() {
             self.model.clear_faults();
             faults.iter().for_each(|fault| self.model.add_fault(*fault));
-            let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
-            let faults = if faults.is_empty() { "none".to_owned() } else { faults.join(", ") };
+            let faults = if hands.faults.is_empty() { "none".to_owned() } else { hands.faults.join(", ") };
             log::warn!(target: self.node.logger(), "faults: {faults}");
         }
-        let held = self.node.parameter_value(POTENTIOMETER).ok().and_then(|value| potentiometer(&value).ok());
-        self.model.hold_potentiometer(held.flatten());
-        let play = self.node.parameter(SCENE).unwrap_or_default();
-        if play != self.model.plays_scene() {
-            self.model.play_scene(play);
-            log::info!(target: self.node.logger(), "{}", if play { "automatic scene" } else { "switches by hand" });
+        self.model.hold_potentiometer(hands.potentiometer);
+        if hands.scene != self.model.plays_scene() {
+            self.model.play_scene(hands.scene);
+            let scene = if hands.scene { "automatic scene" } else { "switches by hand" };
+            log::info!(target: self.node.logger(), "{scene}");
         }
     }
 

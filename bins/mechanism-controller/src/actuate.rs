@@ -4,14 +4,16 @@ use std::{rc::Rc, time::Duration};
 
 use clap::{Subcommand, ValueEnum};
 use rosless_cli::{Failure, Result, args::within, err, exit, out, output};
-use rosless_graph::{Gid, Qos, config::Settings, monotonic};
+use rosless_graph::{Gid, Qos, config::Settings, monotonic, parameters::ParameterValue};
 use rosless_mechanism::{
     Params, Profile,
     doll::{Guide, Lift},
     engine::Which,
     messages::{Dialect, Document, Nucleo},
+    params::Spec,
     single::{self, Bench, Outputs},
     sources::{Kind, Sources},
+    status::NODE,
 };
 use serde_json::json;
 
@@ -114,10 +116,38 @@ pub(crate) fn run(settings: &Settings, actuator: &Actuator, options: &Options) -
     let actuator_of: single::Actuator = (*actuator).into();
     // Before anything is published: a second publisher of the outputs ends what runs.
     refuse_while_running(&session, actuator_of.which(), options)?;
-    match options.profile.or(controllers).unwrap_or_default() {
-        Profile::Document => run_as::<Document>(&session, (*actuator).into(), options),
-        Profile::Nucleo => run_as::<Nucleo>(&session, (*actuator).into(), options),
+    let profile = options.profile.or(controllers).unwrap_or_default();
+    let params = match controllers == Some(profile) {
+        true => tuned(&session, profile, options)?,
+        false => Params::defaults(profile),
+    };
+    match profile {
+        Profile::Document => run_as::<Document>(&session, actuator_of, options, params),
+        Profile::Nucleo => run_as::<Nucleo>(&session, actuator_of, options, params),
     }
+}
+
+/// The controller's own angles, tolerance and value of a lift at rest: the defaults may be another robot's.
+fn tuned(session: &Session<Seen>, profile: Profile, options: &Options) -> Result<Params> {
+    let mut params = Params::defaults(profile);
+    let names: Vec<_> = Params::TABLE.iter().map(|spec| spec.name.to_owned()).collect();
+    match session.answered(|done| session.parameters(NODE).get(names, options.timeout, done)) {
+        Ok(values) => {
+            let double = |(spec, value): (&Spec, ParameterValue)| match value {
+                ParameterValue::Double(value) => Some((spec.name, value)),
+                _ => None,
+            };
+            let values = Params::TABLE.iter().zip(values).filter_map(double);
+            params.set_all(values).map_err(|error| Failure::new(format!("the controller's {error}")))?;
+        }
+        Err(failure) if failure.is_interruption() => return Err(failure),
+        Err(failure) if !options.force => {
+            let why = "the controller does not tell its parameters";
+            return Err(Failure::new(format!("{why}: {failure}; --force moves by the defaults")));
+        }
+        Err(_) => err!("warning: the controller does not tell its parameters: the defaults count"),
+    }
+    Ok(params)
 }
 
 fn refuse_while_running(session: &Session<Seen>, which: Which, options: &Options) -> Result<()> {
@@ -133,9 +163,14 @@ fn refuse_while_running(session: &Session<Seen>, which: Which, options: &Options
     }
 }
 
-fn run_as<D: Dialect>(session: &Session<Seen>, actuator: single::Actuator, options: &Options) -> Result<()> {
+fn run_as<D: Dialect>(
+    session: &Session<Seen>,
+    actuator: single::Actuator,
+    options: &Options,
+    params: Params,
+) -> Result<()> {
     let (node, event_loop, which) = (&session.node, &session.event_loop, actuator.which());
-    let params = Rc::new(Params::defaults(D::PROFILE));
+    let params = Rc::new(params);
     let topic = if which == Which::Pedestal { "daiza_clamp" } else { "hina_dastpan" };
     let publisher = node.publisher::<D::Actuators>(topic, Qos::default())?;
     // Two publishers, or a stand-in beside a robot, tell nothing that an interlock may rely on.
@@ -197,15 +232,18 @@ fn run_as<D: Dialect>(session: &Session<Seen>, actuator: single::Actuator, optio
 
     refuse_while_running(session, which, options)?;
     let controller = session.with(|app| app.seen.clone());
-    let told = controller.map(|seen| seen.outputs).unwrap_or_default();
-    let is_told = if which == Which::Pedestal { told.daiza.is_some() } else { told.hina.is_some() };
+    let is_told = controller.as_ref().is_some_and(|seen| match which {
+        Which::Pedestal => seen.outputs.daiza.is_some(),
+        Which::Doll => seen.outputs.hina.is_some(),
+    });
     let patience = options.timeout + Duration::from_secs_f64(params.settle);
     if !session.wait(patience, |app| is_told || app.own.bench.rests(which, &params, monotonic()))?
         && !options.force
     {
         return Err(Failure::new(format!("{} does not come to rest; --force moves anyway", which.name())));
     }
-    let moved = session.with(|app| app.own.bench.plan(actuator, &told, options.force, &params, monotonic()));
+    let (seen, force) = (controller.as_ref(), options.force);
+    let moved = session.with(|app| app.own.bench.plan(actuator, seen, force, &params, monotonic()));
     let moved = moved.map_err(|refusal| Failure::new(refusal.to_string()))?;
     if D::PROFILE == Profile::Nucleo
         && which == Which::Doll

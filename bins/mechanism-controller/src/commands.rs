@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::{
     Mechanism, Wait,
     brake::{Brake, judge, stop_both},
-    session::{Session, find, open},
+    session::{App, Session, find, open},
 };
 
 pub(crate) fn bonbori(settings: &Settings, on: bool, wait: Wait) -> Result<()> {
@@ -178,6 +178,11 @@ fn reason_of(session: &Session<GoalEnd>, mechanism: Mechanism, code: u8, before:
         && let Some(reason) = doll::unsupported(code, before.profile)
     {
         return Ok(reason);
+    }
+    if code == 0 {
+        // A stop is no sequence; it fails when something goes on.
+        let goes_on = |app: &mut App<GoalEnd>| app.seen.as_ref()?.part(which).goes_on.clone();
+        return Ok(session.with(goes_on).unwrap_or_default());
     }
     let mut reason = String::new();
     session.wait(Duration::from_millis(300), |app| {

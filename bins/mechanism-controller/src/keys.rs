@@ -11,7 +11,7 @@ use rosless_cli::{Failure, Result, out, output, session::FOREVER};
 use rosless_graph::{EventLoop, Publisher, Qos, config::Settings, monotonic};
 use rosless_mechanism::{
     engine::{LEAVE_ALONE, Which},
-    following::{BOTH, End, Following},
+    following::{BOTH, End, Following, SILENCE},
     status::{Status, phase_name},
 };
 use rosless_wire::mecha_control::msg::MechaState;
@@ -198,8 +198,8 @@ impl Operator {
         out!("bonbori: {}", if lit { "off" } else { "on" });
     }
 
-    /// Reports what has begun and ended since.
-    fn look(&mut self, seen: &Status, silent: bool) {
+    /// Reports what has begun and ended since; `lost` is why what is on its way will not be told.
+    fn look(&mut self, seen: &Status, lost: Option<&str>) {
         if self.lit == Some(seen.bonbori.lit) && seen.bonbori.flag == seen.bonbori.lit {
             self.lit = None;
         }
@@ -211,10 +211,10 @@ impl Operator {
             if following.asks_again(seen, monotonic()) {
                 self.publisher.publish(&following.message());
             }
-            if (following.is_over() || silent)
+            if (following.is_over() || lost.is_some())
                 && let Some((_, following)) = slot.take()
             {
-                let ends = following.ends(|_| ("no outcome", "the controller has fallen silent".to_owned()));
+                let ends = following.ends(|_| ("no outcome", lost.unwrap_or_default().to_owned()));
                 tell_ends(&ends, &phase_name(code));
             }
         }
@@ -253,9 +253,13 @@ pub(crate) fn run(settings: &Settings, wait: Wait) -> Result<()> {
 fn operate(session: &Session<Typed>, brake: &Brake<Typed>, operator: &mut Operator) -> Result<()> {
     loop {
         session.wait(FOREVER, |app| {
-            let silent = app.silence() > rosless_mechanism::following::SILENCE;
+            let lost = match (app.silence() > SILENCE, std::mem::take(&mut app.restarted)) {
+                (true, _) => Some("the controller has fallen silent"),
+                (false, true) => Some("the controller was restarted, or there are two: ask again"),
+                (false, false) => None,
+            };
             if let Some(seen) = &app.seen {
-                operator.look(seen, silent);
+                operator.look(seen, lost);
             }
             app.own.ended || !app.own.keys.is_empty() || output::closed()
         })?;

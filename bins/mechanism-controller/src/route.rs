@@ -128,6 +128,7 @@ fn heading(q: &Quaternion) -> f64 {
 struct Run {
     index: usize,
     phases: Vec<(u8, Following)>,
+    began: Duration,
 }
 
 fn follow(
@@ -165,7 +166,8 @@ fn follow(
     if !output::is_json() {
         out!("waits for a route on {} and for the robot's place", route::TOPIC);
     }
-    let mut driver = Driver { session: &session, phases, follower, run: None, publisher: None };
+    let patience = wait.timeout;
+    let mut driver = Driver { session: &session, phases, follower, run: None, publisher: None, patience };
     let ended = driver.drive();
     // Whoever leaves the route does not leave the mechanism moving.
     let seen = session.with(|app| app.seen.clone()).unwrap_or_default();
@@ -186,6 +188,8 @@ struct Driver<'a> {
     run: Option<Run>,
     /// Who publishes the route, and when it was last heard.
     publisher: Option<(Gid, Duration)>,
+    /// How long the phases of a point may take.
+    patience: Duration,
 }
 
 impl Driver<'_> {
@@ -193,9 +197,12 @@ impl Driver<'_> {
         loop {
             let run = &mut self.run;
             let phases = &self.phases;
-            let mut silent = false;
-            self.session.wait(FOREVER, |app| {
+            let (mut silent, mut restarted) = (false, false);
+            let end = run.as_ref().map(|run| run.began.saturating_add(self.patience));
+            let left = end.map_or(FOREVER, |end| end.saturating_sub(monotonic()));
+            let news = self.session.wait(left, |app| {
                 silent = run.is_some() && app.silence() > SILENCE;
+                restarted = run.is_some() && app.restarted;
                 let mut over = false;
                 if let (Some(run), Some(seen)) = (run.as_mut(), &app.seen) {
                     for (code, following) in &mut run.phases {
@@ -206,13 +213,28 @@ impl Driver<'_> {
                     }
                     over = run.phases.iter().all(|(_, following)| following.is_over());
                 }
-                over || silent || output::closed() || !app.own.routes.is_empty() || !app.own.poses.is_empty()
+                over || silent
+                    || restarted
+                    || output::closed()
+                    || !app.own.routes.is_empty()
+                    || !app.own.poses.is_empty()
             })?;
             if output::closed() {
                 return Ok(());
             }
             if silent {
                 return Err(Failure::new("the controller has fallen silent: the route is halted"));
+            }
+            if restarted {
+                let why = "the controller was restarted, or there are two";
+                return Err(Failure::new(format!("{why}: the route is halted")));
+            }
+            if !news && let Some(Run { index, .. }) = &self.run {
+                let seconds = self.patience.as_secs_f64();
+                return Err(Failure::new(format!(
+                    "the phases of point {} have not ended within {seconds} s: the route is halted",
+                    index + 1
+                )));
             }
             let (routes, poses) = self
                 .session
@@ -305,14 +327,17 @@ impl Driver<'_> {
             let request = SetBoolRequest { data: true };
             self.session.call::<SetBool>("set_bonbori", &request, STOPPING)?;
         }
-        let seen = self.session.with(|app| app.seen.clone()).unwrap_or_default();
+        let seen = self.session.with(|app| {
+            app.restarted = false;
+            app.seen.clone().unwrap_or_default()
+        });
         let phases =
             point.phases().map(|(which, code)| (code, Following::new(code, &[which], &seen, monotonic())));
         let phases: Vec<_> = phases.collect();
         for (_, following) in &phases {
             self.phases.publish(&following.message());
         }
-        self.run = Some(Run { index, phases });
+        self.run = Some(Run { index, phases, began: monotonic() });
         Ok(())
     }
 

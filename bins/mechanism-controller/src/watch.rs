@@ -76,6 +76,10 @@ fn as_text(status: &Status) -> String {
         let (name, (_, message)) = (which.name(), part.summary());
         writeln!(text, "{name:8} {message}{waiting}\n         told   {told}\n         senses {senses}")
             .expect("a String takes all");
+        let caught = status.trust.caught(which).join(", ");
+        if !caught.is_empty() {
+            writeln!(text, "         not believed until seen to move: {caught}").expect("a String takes all");
+        }
     }
     let light = if status.bonbori.lit { "on" } else { "off" };
     writeln!(text, "bonbori  {light}").expect("a String takes all");

@@ -2,8 +2,8 @@
 
 use std::{process::Command, time::Duration};
 
-use rosless_graph::{Context, ContextOptions, EventLoop, Node, Qos};
-use rosless_tests::{Daemon, DomainLease};
+use rosless_graph::Qos;
+use rosless_tests::{Daemon, Rig};
 use rosless_wire::{
     geometry_msgs::msg::{Point, Pose, Quaternion, TransformStamped},
     mocap4r2_marker_viz_srvs::srv::{SetMarkerColor, SetMarkerColorRequest},
@@ -13,47 +13,24 @@ use rosless_wire::{
     visualization_msgs::msg::{Marker as Shape, MarkerArray},
 };
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Rig::<Seen>::PATIENCE;
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Seen {
     columns: Vec<Markers>,
     spheres: Vec<MarkerArray>,
     arrows: Vec<MarkerArray>,
     truth: Vec<TransformStamped>,
-    answered: bool,
 }
 
-struct Stage {
-    domain: DomainLease,
-    event_loop: EventLoop<Seen>,
-    node: Node,
-    seen: Seen,
+fn command(rig: &Rig<Seen>, arguments: &[&str]) -> Command {
+    rig.domain.command(env!("CARGO_BIN_EXE_mocap-companion"), arguments)
 }
 
-impl Stage {
-    fn new() -> Self {
-        let domain = DomainLease::acquire();
-        let context = Context::new(ContextOptions::for_domain(domain.id())).unwrap();
-        let (node, event_loop) = (context.node("observer").unwrap(), EventLoop::new(&context).unwrap());
-        Self { domain, event_loop, node, seen: Seen::default() }
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        self.domain.command(env!("CARGO_BIN_EXE_mocap-companion"), arguments)
-    }
-
-    fn companion(&self, arguments: &[&str]) -> Daemon {
-        let daemon = Daemon::spawn(self.command(arguments));
-        daemon.wait_for_line("is ready", PATIENCE);
-        daemon
-    }
-
-    #[track_caller]
-    fn until(&mut self, what: &str, mut condition: impl FnMut(&Seen) -> bool) {
-        let done = self.event_loop.run_until(&mut self.seen, PATIENCE, |seen| condition(seen)).unwrap();
-        assert!(done, "not within {PATIENCE:?}: {what}");
-    }
+fn companion(rig: &Rig<Seen>, arguments: &[&str]) -> Daemon {
+    let daemon = Daemon::spawn(command(rig, arguments));
+    daemon.wait_for_line("is ready", PATIENCE);
+    daemon
 }
 
 fn body_at(x: f64, y: f64) -> RigidBodies {
@@ -65,10 +42,10 @@ fn body_at(x: f64, y: f64) -> RigidBodies {
 
 #[test]
 fn published_markers_and_bodies_are_displayed_and_colours_can_be_set() {
-    let mut stage = Stage::new();
-    let _display = stage.companion(&["visualise", "--ros-args", "-p", "marker_lifetime:=0.5"]);
+    let mut rig = Rig::<Seen>::new();
+    let _display = companion(&rig, &["visualise", "--ros-args", "-p", "marker_lifetime:=0.5"]);
     let qos = Qos::default().depth(1000);
-    let (events, node) = (&stage.event_loop, &stage.node);
+    let (events, node) = (&rig.events, &rig.node);
     events
         .subscribe::<MarkerArray>(node, "visualization_marker", qos, |s, m| s.spheres.push(m.message))
         .unwrap();
@@ -81,23 +58,21 @@ fn published_markers_and_bodies_are_displayed_and_colours_can_be_set() {
     events.timer(Duration::from_millis(100), move |_| {
         again.publish(&body_at(1.0, 2.0));
     });
-    let _markers = stage.companion(&["markers"]);
-    stage.until("markers, spheres and arrows", |seen| {
+    let _markers = companion(&rig, &["markers"]);
+    rig.until("markers, spheres and arrows", |seen| {
         !seen.columns.is_empty() && !seen.spheres.is_empty() && !seen.arrows.is_empty()
     });
-    let (column, spheres) = (&stage.seen.columns[0], &stage.seen.spheres[0].markers);
+    let (column, spheres) = (&rig.seen.columns[0], &rig.seen.spheres[0].markers);
     assert_eq!((column.markers.len(), spheres.len()), (10, 10));
     assert_eq!((spheres[3].id, spheres[3].r#type, spheres[3].color.g), (3, Shape::SPHERE, 1.0));
     assert_eq!((spheres[3].lifetime.sec, spheres[3].lifetime.nanosec), (0, 500_000_000));
-    let arrow = &stage.seen.arrows[0].markers[0];
+    let arrow = &rig.seen.arrows[0].markers[0];
     assert_eq!((arrow.r#type, arrow.pose.position.x, arrow.pose.position.y), (Shape::ARROW, -2.0, 1.0));
 
-    let client = stage.event_loop.client::<SetMarkerColor>(&stage.node, "set_marker_color").unwrap();
     let red = ColorRGBA { r: 1.0, g: 0.0, b: 0.0, a: 1.0 };
     let request = SetMarkerColorRequest { id: Int32 { data: 3 }, color: red.clone() };
-    client.call(&request, PATIENCE, |seen, answer| seen.answered = answer.is_ok());
-    stage.until("the colour is set", |seen| seen.answered);
-    stage.until("marker 3 is red and the others are not", |seen| {
+    rig.call::<SetMarkerColor>("set_marker_color", &request);
+    rig.until("marker 3 is red and the others are not", |seen| {
         let newest = &seen.spheres.last().unwrap().markers;
         newest[3].color == red && newest[4].color.r == 0.0
     });
@@ -105,17 +80,17 @@ fn published_markers_and_bodies_are_displayed_and_colours_can_be_set() {
 
 #[test]
 fn the_ground_truth_follows_the_body_and_its_origin_can_be_set() {
-    let mut stage = Stage::new();
-    let early = stage.command(&["set-origin"]).output().unwrap();
+    let mut rig = Rig::<Seen>::new();
+    let early = command(&rig, &["set-origin"]).output().unwrap();
     let text = String::from_utf8_lossy(&early.stderr).into_owned();
     assert!(!early.status.success() && text.contains("mocap-companion ground-truth"), "{text}");
 
-    let truth = stage.companion(&["ground-truth", "--ros-args", "-p", "root_frame:=map"]);
-    let early = stage.command(&["set-origin"]).output().unwrap();
+    let truth = companion(&rig, &["ground-truth", "--ros-args", "-p", "root_frame:=map"]);
+    let early = command(&rig, &["set-origin"]).output().unwrap();
     let text = String::from_utf8_lossy(&early.stderr).into_owned();
     assert!(!early.status.success() && text.contains("Pose still not valid setting origin"), "{text}");
 
-    let (events, node) = (&stage.event_loop, &stage.node);
+    let (events, node) = (&rig.events, &rig.node);
     let frames = node.publisher::<TFMessage>("/tf_static", Qos::latched()).unwrap();
     let mut mount = TransformStamped {
         header: Header { frame_id: "base_footprint".into(), ..Header::default() },
@@ -135,8 +110,8 @@ fn the_ground_truth_follows_the_body_and_its_origin_can_be_set() {
             s.truth.extend(m.message.transforms)
         })
         .unwrap();
-    stage.until("the ground truth", |seen| !seen.truth.is_empty());
-    let first = &stage.seen.truth[0];
+    rig.until("the ground truth", |seen| !seen.truth.is_empty());
+    let first = &rig.seen.truth[0];
     assert_eq!((first.header.frame_id.as_str(), first.child_frame_id.as_str()), ("map", "base_footprint_gt"));
     let place = &first.transform.translation;
     assert_eq!((place.x, place.y, place.z), (3.0, 4.0, 0.0));
@@ -145,8 +120,8 @@ fn the_ground_truth_follows_the_body_and_its_origin_can_be_set() {
         [(&["set-origin"][..], (0.0, 0.0)), (&["set-origin", "1", "-2", "0", "0", "0", "0.5"], (1.0, -2.0))]
     {
         // The observer feeds the ground truth, so it must go on while the command runs.
-        let mut command = Daemon::spawn(stage.command(arguments));
-        stage.until("the robot is where it is said to be", |seen| {
+        let mut command = Daemon::spawn(command(&rig, arguments));
+        rig.until("the robot is where it is said to be", |seen| {
             let place = &seen.truth.last().unwrap().transform.translation;
             (place.x - wanted.0).abs() < 1e-9 && (place.y - wanted.1).abs() < 1e-9
         });

@@ -62,10 +62,11 @@ fn systems(domain: u16, process: usize, count: usize) {
         let node = context.node(&format!("system_{process}_{number}")).expect("a node");
         let (me, answers) = (node.clone(), answers.clone());
         event_loop
-            .subscribe::<Control>(
+            .subscribe_with_room::<Control>(
                 &node,
                 names.control_topic,
                 control_qos(),
+                2048,
                 move |active: &mut Vec<bool>, sample| {
                     let Control { control_type, capture_systems, .. } = sample.message;
                     let meant =
@@ -133,8 +134,6 @@ fn measure(size: usize) {
         deadline: PATIENCE,
         settle: Duration::ZERO,
         state_timeout: Duration::from_secs(30),
-        // Among so many answers a command may be pushed out of a system's queue of a hundred: it is sent again.
-        retries: 100,
         ..Settings::default()
     };
     let collect = |reports: &mut Vec<Report>, notice: Notice<'_>| {

@@ -1,7 +1,7 @@
 //! The commands that look or act once and leave.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     path::Path,
     time::Duration,
 };
@@ -13,7 +13,7 @@ use rosless_cli::{
 use rosless_graph::{Graph, config, monotonic, now};
 use rosless_protocol::{
     Dialect, Wall,
-    controller::{Ask, Event, Level, Report, Settings, System, Targets},
+    controller::{Ask, Event, Level, Report, Settings, System, SystemResult, Targets},
     message::Command,
     name::SystemId,
     node::{ControllerNode, ControllerOptions, Notice, StateFile},
@@ -37,7 +37,8 @@ pub(crate) fn settings() -> Settings {
 
 #[derive(Default)]
 pub(crate) struct App {
-    report: Option<Report>,
+    /// By request.
+    reports: BTreeMap<u64, Report>,
     pub(crate) changed: bool,
     state: Option<StateFile>,
     /// The latest, newest first.
@@ -76,7 +77,9 @@ pub(crate) fn open(
                 complain(event);
             }
         }
-        Notice::Finished(report) => app.report = Some(report.clone()),
+        Notice::Finished(report) => {
+            app.reports.insert(report.request, report.clone());
+        }
         Notice::Remember(memory) => {
             if let Some(state) = &mut app.state
                 && let Err(error) = state.keep(memory)
@@ -115,9 +118,10 @@ fn hear(
     if !heard {
         let participants = completeness.outstanding();
         let silent = controller.silent_announcers();
+        let deaf = if controller.reaches_everyone() { "" } else { ", some do not hear commands yet" };
         printer::error(&format!(
             "not everybody was heard within {} s, so systems may be missing: {participants} participants have not told \
-             what they have, {silent} publishers of announcements have announced nothing",
+             what they have, {silent} publishers of announcements have announced nothing{deaf}",
             patience.as_secs_f64()
         ));
     }
@@ -173,9 +177,8 @@ pub(crate) fn act(
             let answer = running.ask(&session, &ask, ahead, deadline);
             if command == Command::Start && answer.as_ref().is_err_and(Failure::is_interruption) {
                 err!("interrupted: the running controller goes on with the start");
-                offer_stop(&session, running.in_session(&session), |names| {
-                    running.ask(&session, &stop(names), None, STOPPING)
-                })?;
+                let left = left_to(&running, &session, &ask.targets);
+                offer_stop(&session, left, |names| running.ask(&session, &stop(names), None, STOPPING))?;
             }
             answer?
         }
@@ -218,9 +221,10 @@ pub(crate) fn act(
         }
         flows.iter().for_each(data::Flow::print);
     }
-    let nobody = response.systems.iter().all(|system| system.outcome == "unknown");
+    let unknown = response.systems.iter().all(|system| system.outcome == "unknown");
+    let nobody = unknown && !output::is_refusal(&response);
     if nobody {
-        hint(&session.graph(), scope.dialect);
+        hint(&session.graph(), scope.dialect, session.domain());
     }
     match response.success && flows.iter().all(data::Flow::is_enough) {
         true => Ok(()),
@@ -240,52 +244,86 @@ fn direct(
     let command = ask.command;
     let number = controller.ask(ask).map_err(Failure::usage)?;
     // Stopping first, or stopping again, has a time of its own.
-    let ended = session.wait(deadline * 3 + Duration::from_secs(1), |app| app.report.is_some());
+    let ended = report_of(session, number, deadline * 3 + Duration::from_secs(1));
     if let Err(interruption) = ended {
         controller.cancel(number);
         if command == Command::Start {
-            // The request that was cancelled has told what was known of it.
-            session.with(|app| app.report = None);
-            offer_stop(session, in_session(controller), |names| {
-                controller.ask(stop(names)).map_err(Failure::usage)?;
-                session.wait(STOPPING * 2, |app| app.report.is_some())?;
-                let report = session.with(|app| app.report.take());
+            let left = report_of(session, number, STOPPING)?.map(|report| left_behind(&report));
+            offer_stop(session, left.unwrap_or_default(), |names| {
+                let number = controller.ask(stop(names)).map_err(Failure::usage)?;
+                let report = report_of(session, number, STOPPING * 2)?;
                 let report = report.ok_or_else(|| Failure::new("the stop did not end in time"))?;
                 Ok(output::response(&report, scope.dialect))
             })?;
         }
         return Err(interruption);
     }
-    session
-        .with(|app| app.report.take())
-        .ok_or_else(|| Failure::new("the request did not end by its deadline"))
+    ended?.ok_or_else(|| Failure::new("the request did not end by its deadline"))
+}
+
+/// The end of a request, if it comes in time.
+fn report_of(session: &Session<App>, number: u64, limit: Duration) -> Result<Option<Report>> {
+    session.wait(limit, |app| app.reports.contains_key(&number))?;
+    Ok(session.with(|app| app.reports.remove(&number)))
 }
 
 fn stop(names: Vec<String>) -> Ask {
     Ask { deadline: Some(STOPPING), ..Ask::new(Command::Stop, "", Targets::Named(names)) }
 }
 
-fn in_session(controller: &ControllerNode<App>) -> Vec<String> {
-    controller.with_systems(|systems| {
-        let running = systems.iter().filter(|(_, system)| system.session().is_some());
-        running.map(|(id, _)| id.as_str().to_owned()).collect()
-    })
+/// What a start that was broken off leaves behind, by full name.
+#[derive(Default)]
+struct Left {
+    running: Vec<String>,
+    /// They were told to start, and have not answered.
+    asked: Vec<String>,
+}
+
+/// The same where a running controller goes on with it.
+fn left_to(running: &Running, session: &Session<App>, targets: &Targets) -> Left {
+    let status = running.status(session).ok().flatten().unwrap_or_default();
+    let meant = |name: &str| match targets {
+        Targets::All => true,
+        Targets::Named(names) => {
+            SystemId::resolve("", name).is_ok_and(|id| names.iter().any(|name| id.is_meant_by(name)))
+        }
+    };
+    let theirs = status.systems.into_iter().filter(|system| system.present && meant(&system.name));
+    let (running, asked): (Vec<_>, Vec<_>) = theirs.partition(|system| !system.session.is_empty());
+    let names = |systems: Vec<SystemStatus>| systems.into_iter().map(|system| system.name).collect();
+    Left { running: names(running), asked: names(asked) }
+}
+
+fn left_behind(report: &Report) -> Left {
+    let names = |which: &dyn Fn(&SystemResult) -> bool| {
+        let results = report.results.iter().filter(|(_, result)| which(result));
+        results.map(|(id, _)| id.as_str().to_owned()).collect()
+    };
+    // An appointment is taken back by a STOP.
+    let asked = |result: &SystemResult| !result.outcome.is_success() && result.attempts > 0 && !result.armed;
+    Left { running: names(&|result| result.outcome.is_success()), asked: names(&asked) }
 }
 
 /// Who interrupted a start should know what is left behind, and can have it stopped; a second Ctrl-C leaves.
 fn offer_stop(
     session: &Session<App>,
-    running: Vec<String>,
+    left: Left,
     stop: impl FnOnce(Vec<String>) -> Result<SessionCommandResponse>,
 ) -> Result<()> {
-    if running.is_empty() {
-        err!("interrupted: nobody is known to have started; `mocap-controller stop` stops whoever has");
-        return Ok(());
-    }
-    let names = running.iter().map(|name| output::short(name)).collect::<Vec<_>>().join(" ");
-    err!("interrupted: {names} running already; stop with: mocap-controller stop {names}");
+    let short = |names: &[String]| names.iter().map(|name| output::short(name)).collect::<Vec<_>>().join(" ");
+    let state = match (&left.running[..], &left.asked[..]) {
+        ([], []) => {
+            err!("interrupted: nobody was told to start");
+            return Ok(());
+        }
+        (running, []) => format!("{} running already", short(running)),
+        ([], asked) => format!("{} may still start", short(asked)),
+        (running, asked) => format!("{} running already, {} may still start", short(running), short(asked)),
+    };
+    let names = [left.running, left.asked].concat();
+    err!("interrupted: {state}; stop with: mocap-controller stop {}", short(&names));
     if session.confirm("stop them?")? == Some(true) {
-        let response = stop(running)?;
+        let response = stop(names)?;
         for system in &response.systems {
             err!("{}", output::result_line(system, Command::Stop, Speech::Auto));
         }
@@ -294,9 +332,20 @@ fn offer_stop(
 }
 
 /// Why nobody may have been found.
-fn hint(graph: &Graph, speech: Speech) {
+fn hint(graph: &Graph, speech: Speech, domain: u16) {
     if !network_is_up(Path::new("/sys/class/net")) {
         err!("no network interface is up: only systems on this machine can be found");
+    }
+    let sockets =
+        ["/proc/net/udp", "/proc/net/udp6"].map(|file| std::fs::read_to_string(file).unwrap_or_default());
+    let others: Vec<_> = domains(&sockets.concat()).into_iter().filter(|other| *other != domain).collect();
+    let here: BTreeSet<_> = graph.endpoints().map(|endpoint| endpoint.gid.prefix()).collect();
+    // Whoever meets somebody is where others are.
+    if here.len() <= 1 && !others.is_empty() {
+        let names = others.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        err!(
+            "this is domain {domain}, and on this machine there is somebody in domain {names}: is another ROS_DOMAIN_ID meant?"
+        );
     }
     // Systems of another dialect than the one asked for.
     let Speech::One(asked) = speech else { return };
@@ -309,6 +358,17 @@ fn hint(graph: &Graph, speech: Speech) {
             );
         }
     }
+}
+
+/// The domains in which programs of this machine are, by the port on which participants of a domain hear newcomers
+/// (RTPS 2.5, 9.6.2.3), as the kernel lists its sockets. Only ports below those it gives to anybody.
+fn domains(sockets: &str) -> BTreeSet<u16> {
+    let port = |line: &str| {
+        let local = line.split_whitespace().nth(1)?;
+        u16::from_str_radix(local.rsplit_once(':')?.1, 16).ok()
+    };
+    let ports = sockets.lines().filter_map(port).filter(|port| (7400..32_768).contains(port));
+    ports.filter(|port| (port - 7400) % 250 == 0).map(|port| (port - 7400) / 250).collect()
 }
 
 /// Whether there is an interface to other machines, or none can be told of.
@@ -365,7 +425,7 @@ pub(crate) fn status(ros: &config::Settings, scope: &Scope, wait: Duration) -> R
     if !systems.is_empty() {
         return Ok(());
     }
-    hint(&session.graph(), scope.dialect);
+    hint(&session.graph(), scope.dialect, session.domain());
     Err(Failure::nobody(format!(
         "no system announced itself on {} within {} s: is one running and configured, in this ROS_DOMAIN_ID ({})?",
         scope.dialect.environment_topics(),
@@ -378,6 +438,17 @@ pub(crate) fn status(ros: &config::Settings, scope: &Scope, wait: Duration) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn domains_are_read_from_the_sockets_of_the_machine() {
+        // 7400, 7410 (a participant's own), 7400 + 250 * 42, and one that anybody may have got.
+        let sockets = "  sl  local_address rem_address   st\n \
+                       12: 00000000:1CE8 00000000:0000 07 00000000:00000000\n \
+                       13: 00000000:1CF2 00000000:0000 07 00000000:00000000\n \
+                       14: 00000000000000000000000000000000:45EC 00000000:0000 07\n \
+                       15: 00000000:9358 00000000:0000 07 00000000:00000000\nnonsense\n";
+        assert_eq!(domains(sockets), BTreeSet::from([0, 42]));
+    }
 
     #[test]
     fn loopback_alone_and_cables_pulled_are_no_network() {

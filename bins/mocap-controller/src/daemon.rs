@@ -1,6 +1,6 @@
 //! `run`: the controller that stays.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use rosless_graph::{
     Context, EventLoop, Handle, Node, Publisher, Qos, Responder, Result, config, monotonic, now,
@@ -20,14 +20,12 @@ use rosless_wire::{
     std_srvs::srv::{Trigger, TriggerResponse},
 };
 
-use crate::{Scope, output, speech::Speech};
+use crate::{Scope, output, running::Running, speech::Speech};
 
-/// A status of more systems than [`AT_ONCE`] is published at most so often.
-const STATUS_PERIOD: Duration = Duration::from_millis(100);
-/// A status of so many is short.
-const AT_ONCE: usize = 50;
 /// Clocks drift and are asked for all the time: their figures are no older than this.
 const CLOCK_PERIOD: Duration = Duration::from_secs(1);
+
+const NAMESAKE: &str = "another controller has the same name, and both would obey: nothing is started or stopped until one has ended";
 
 /// Who waits for the end of a request.
 enum Waiting {
@@ -51,6 +49,9 @@ impl Waiting {
 struct App {
     waiting: Vec<(u64, Waiting)>,
     changed: bool,
+    status_planned: bool,
+    /// Another process has this controller's name.
+    namesake: bool,
     state: Option<StateFile>,
 }
 
@@ -87,9 +88,12 @@ pub(crate) fn run(ros: config::Settings, scope: &Scope) -> rosless_cli::Result<(
         serve(&event_loop, &node, &controller, command)?;
     }
     publish_status(&event_loop, &node, &controller)?;
+    look_for_namesakes(&event_loop, &node);
     log::info!(target: node.logger(), "controlling dialect {speech} as {}", node.full_name());
     let mut app = App { state, changed: true, ..App::default() };
-    Ok(event_loop.run(&mut app)?)
+    let ended = event_loop.run(&mut app);
+    controller.keep(&mut app);
+    Ok(ended?)
 }
 
 fn serve(
@@ -122,6 +126,9 @@ fn serve(
 
 /// What a request means here.
 fn ask(app: &mut App, node: &Node, command: Command, request: SessionCommandRequest) -> Result<Ask, String> {
+    if app.namesake {
+        return Err(NAMESAKE.to_owned());
+    }
     let session = match &*request.session {
         _ if command == Command::Stop => String::new(),
         "" => node.parameter("session_id").unwrap_or_default(),
@@ -153,21 +160,28 @@ fn ask(app: &mut App, node: &Node, command: Command, request: SessionCommandRequ
 }
 
 /// `~/status`, latched: for whoever comes and asks who is there.
+///
+/// It is published at once, because whoever asks after something happened must not get the answer from before it; but a long
+/// one takes its time, and with many systems much happens at once: ten times as long as the last one took goes by before
+/// the next.
 fn publish_status(event_loop: &Handle<App>, node: &Node, controller: &ControllerNode<App>) -> Result<()> {
     let qos = Qos::default().depth(1).transient_local();
     let publisher: Publisher<ControllerStatus> = node.publisher("~/status", qos)?;
-    let (node, controller) = (node.clone(), controller.clone());
+    let (node, controller, handle) = (node.clone(), controller.clone(), event_loop.clone());
     let mut last = None;
-    let (mut due, mut said) = (Duration::ZERO, Duration::ZERO);
+    let mut due = Duration::ZERO;
     let mut publish = move |app: &mut App| {
-        let now = monotonic();
-        // Whoever asks after something happened must not get the answer from before it.
-        let at_once = controller.with_systems(BTreeMap::len) <= AT_ONCE || now >= said + STATUS_PERIOD;
-        if !(app.changed && at_once) && now < due {
+        let began = monotonic();
+        if !app.changed || app.status_planned {
+            return;
+        }
+        if began < due {
+            app.status_planned = true;
+            // The turn of the loop is what is wanted.
+            handle.once(due - began, |app| app.status_planned = false);
             return;
         }
         app.changed = false;
-        (due, said) = (now + CLOCK_PERIOD, now);
         let systems: Vec<_> = controller
             .with_systems(|systems| systems.iter().map(|(id, s)| output::system_status(id, s)).collect());
         // NaN is not equal to itself, so the bytes are compared.
@@ -179,11 +193,24 @@ fn publish_status(event_loop: &Handle<App>, node: &Node, controller: &Controller
             last = Some(bytes);
             publisher.publish(&ControllerStatus { stamp: node.now(), systems });
         }
+        due = began + (monotonic() - began) * 10;
     };
     event_loop.after_batch(move |app: &mut App| publish(app));
-    // The loop turns for it also when nothing happens.
-    event_loop.timer(STATUS_PERIOD, |_: &mut App| {});
+    event_loop.timer(CLOCK_PERIOD, |app: &mut App| app.changed = true);
     Ok(())
+}
+
+/// Two of one name would both obey, so commands are refused then: whoever looks at either of them is to know why.
+fn look_for_namesakes(event_loop: &Handle<App>, node: &Node) {
+    let (node, ourselves) = (node.clone(), Running::named(node.full_name().to_string()));
+    event_loop.timer(CLOCK_PERIOD, move |app: &mut App| {
+        let namesake = ourselves.processes(&node.context().graph()) > 1;
+        match (std::mem::replace(&mut app.namesake, namesake), namesake) {
+            (false, true) => log::error!(target: node.logger(), "{NAMESAKE}"),
+            (true, false) => log::info!(target: node.logger(), "this is the only {} again", node.full_name()),
+            _ => {}
+        }
+    });
 }
 
 fn tell(logger: &str, event: &Event) {

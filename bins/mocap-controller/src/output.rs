@@ -5,7 +5,7 @@ use rosless_cli::{err, out, table::columns};
 use rosless_graph::monotonic;
 use rosless_protocol::{
     clock::{Band, Offset},
-    controller::{Membership, NoState, Outcome, Report, System},
+    controller::{Failure, Membership, NoState, Outcome, Report, System},
     message::{Command, State, status_word},
     name::SystemId,
 };
@@ -67,6 +67,15 @@ pub(crate) fn response(report: &Report, speech: Speech) -> SessionCommandRespons
                 Outcome::Done(proof) => ("done", proof.to_string()),
                 Outcome::Already(state) => {
                     ("already", already(report.command, *state, result.session.as_deref()))
+                }
+                // Whoever asked sees which of the two sessions is whose.
+                Outcome::Failed(failure @ Failure::OtherSession(running)) => {
+                    let explanation = format!(
+                        "it is in session {running:?}, not in {:?}: stop it first, or start it anew with --restart; \
+                         nobody was started",
+                        report.session
+                    );
+                    (failure.word(), explanation)
                 }
                 Outcome::Failed(failure) => {
                     let speech = result.dialect.map_or(speech, Speech::One);
@@ -203,6 +212,12 @@ pub(crate) fn result_line(system: &SystemResult, command: Command, speech: Speec
     line
 }
 
+/// A running controller did not do what it was asked, and its message says why: then nothing was measured, while a report
+/// has NaN where there was nothing to measure.
+pub(crate) fn is_refusal(response: &SessionCommandResponse) -> bool {
+    response.systems.is_empty() && !response.success && !response.last_answer_after.is_nan()
+}
+
 /// Successes on stdout, failures on stderr.
 pub(crate) fn print_response(response: &SessionCommandResponse, command: Command, speech: Speech) {
     for system in &response.systems {
@@ -213,7 +228,9 @@ pub(crate) fn print_response(response: &SessionCommandResponse, command: Command
             err!("{line}");
         }
     }
-    if response.systems.is_empty() {
+    if is_refusal(response) {
+        err!("{}", response.message);
+    } else if response.systems.is_empty() {
         err!("nobody to {}: no system announced itself on {}", command.verb(), speech.environment_topics());
     }
 }

@@ -33,7 +33,7 @@ impl Running {
         }
         let namespace = scope.namespace.as_deref().map(absolute).filter(|n| n != "/").unwrap_or_default();
         let node = format!("{namespace}/{}", scope.dialect.names().controller_node);
-        let running = Self(node);
+        let running = Self::named(node);
         let serves = running.servers(graph).next().is_some();
         serves.then_some(running)
     }
@@ -48,13 +48,22 @@ impl Running {
         })
     }
 
+    /// The one of this full name.
+    pub(crate) fn named(node: String) -> Self {
+        Self(node)
+    }
+
+    /// How many processes there are of this name.
+    pub(crate) fn processes(&self, graph: &Graph) -> usize {
+        self.servers(graph).map(|endpoint| endpoint.gid.prefix()).collect::<BTreeSet<_>>().len()
+    }
+
     /// Two controllers of one name would both obey.
     fn check(&self, graph: &Graph) -> Result<()> {
-        let processes: BTreeSet<_> = self.servers(graph).map(|endpoint| endpoint.gid.prefix()).collect();
-        if processes.len() > 1 {
+        let processes = self.processes(graph);
+        if processes > 1 {
             return Err(Failure::new(format!(
-                "{} controllers are called {}: end all but one, or ask the systems themselves with --direct",
-                processes.len(),
+                "{processes} controllers are called {}: end all but one, or ask the systems themselves with --direct",
                 self.0
             )));
         }
@@ -87,14 +96,6 @@ impl Running {
         // Stopping first, or stopping again, has a time of its own.
         let patience = limit * 3 + ahead.unwrap_or_default() + AT_HAND;
         session.call::<SessionCommand>(&format!("{}/{}", self.0, ask.command.verb()), &request, patience)
-    }
-
-    /// Who is in a session, as far as it knows.
-    pub(crate) fn in_session<S>(&self, session: &Session<S>) -> Vec<String> {
-        let status = self.status(session).ok().flatten().unwrap_or_default();
-        let running =
-            status.systems.into_iter().filter(|system| system.present && !system.session.is_empty());
-        running.map(|system| system.name).collect()
     }
 
     /// What it knows.

@@ -2,9 +2,9 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use rosless_graph::{Graph, config::Distro, graph::Endpoint};
-use rosless_schema::{MessageType, Registry, TypeDescription};
-use rosless_wire::type_description_interfaces::srv::{GetTypeDescription, GetTypeDescriptionRequest};
+use rosless_graph::{config::Distro, descriptions, graph::Endpoint};
+use rosless_schema::{MessageType, Registry};
+use rosless_wire::type_description_interfaces::srv::GetTypeDescription;
 
 use crate::{
     failure::{Failure, Result},
@@ -70,9 +70,10 @@ pub(crate) fn resolve(
             return Ok(version);
         }
     }
-    let graph = session.discover(|graph| announced.iter().any(|(e, _)| describer(graph, e).is_some()))?;
+    let graph =
+        session.discover(|graph| announced.iter().any(|(e, _)| descriptions::service(graph, e).is_some()))?;
     for (endpoint, hash) in &announced {
-        let Some(service) = describer(&graph, endpoint) else { continue };
+        let Some(service) = descriptions::service(&graph, endpoint) else { continue };
         match ask(session, &service, &endpoint.type_name(), hash) {
             Ok(remote) => return Ok(remote),
             Err(failure) => log::warn!("{service}: {}", failure.message),
@@ -87,32 +88,8 @@ pub(crate) fn resolve(
     local
 }
 
-/// The service that can describe the endpoint's type.
-fn describer(graph: &Graph, endpoint: &Endpoint) -> Option<String> {
-    let service = format!("{}/get_type_description", graph.node_of(&endpoint.gid)?);
-    graph.services().contains_key(&service).then_some(service)
-}
-
 fn ask(session: &Session, service: &str, type_name: &str, hash: &str) -> Result<KnownType> {
-    let request = GetTypeDescriptionRequest {
-        type_name: type_name.to_owned(),
-        type_hash: hash.to_owned(),
-        include_type_sources: false,
-    };
+    let request = descriptions::question(type_name, hash);
     let response = session.call::<GetTypeDescription>(service, &request, DESCRIPTION_TIMEOUT)?;
-    if !response.successful {
-        return Err(Failure::new(response.failure_reason));
-    }
-    let description: TypeDescription = serde_json::to_value(&response.type_description)
-        .and_then(serde_json::from_value)
-        .map_err(|error| Failure::new(format!("unusable type description: {error}")))?;
-    if description.rihs01() != hash {
-        return Err(Failure::new(format!(
-            "the description it gives of {type_name} does not have hash {hash}"
-        )));
-    }
-    // A registry of its own: this version may differ from the one known here.
-    let mut registry = Registry::new();
-    registry.add_description(&description)?;
-    KnownType::of(&registry, type_name)
+    KnownType::of(&descriptions::read(response, type_name, hash).map_err(Failure::new)?, type_name)
 }

@@ -35,6 +35,13 @@ pub(crate) fn unfinished(dir: &Path) -> Option<(PathBuf, Manifest)> {
     open.max_by_key(|(_, manifest)| manifest.started)
 }
 
+/// Bytes left for takes in this folder, which may not be there yet; 0 where that is not known.
+pub(crate) fn free(dir: &Path) -> u64 {
+    let known = |path: &Path| rustix::fs::statvfs(path).ok();
+    let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
+    dir.ancestors().find_map(known).map_or(0, |disk| disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
 /// The session's name as a folder may have it.
 fn safe(session: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };

@@ -5,6 +5,7 @@ mod arm_node;
 mod clock;
 mod daemon;
 mod evaluate;
+mod listening;
 mod markers;
 mod plot;
 mod settings;

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use rosless_arm::{Ball, CatchVerdict, Planner, Strategy};
 use rosless_cli::{Failure, Result};
-use rosless_graph::{Context, EventLoop, Node, Publisher, Qos, monotonic};
+use rosless_graph::{Context, EventLoop, Node, Publisher, Qos, Sample, monotonic};
 use rosless_wire::std_msgs::msg::{Float32, Float32MultiArray};
 
 use crate::{
     BehaviourArgs,
     daemon::{App, array},
-    settings,
+    listening, settings,
     verdict::Verdicts,
 };
 
@@ -77,17 +77,15 @@ impl TargetNode {
             Qos::default(),
             |app, sample| app.hear_throw(sample.message.data),
         )?;
-        // The second one hears arms that do not latch.
-        for qos in [Qos::latched(), Qos::default()] {
-            event_loop.subscribe::<Float32MultiArray>(&node, "arm_ang_angv", qos, |app, sample| {
-                let now = app.clock.now();
-                if let Some(target) = &mut app.target
-                    && let Err(reason) = target.planner.arm_state(&sample.message.data, now)
-                {
-                    log::warn!(target: target.node.logger(), "arm_ang_angv ignored: {reason}");
-                }
-            })?;
-        }
+        let hear = |app: &mut App, sample: Sample<Float32MultiArray>| {
+            let now = app.clock.now();
+            if let Some(target) = &mut app.target
+                && let Err(reason) = target.planner.arm_state(&sample.message.data, now)
+            {
+                log::warn!(target: target.node.logger(), "arm_ang_angv ignored: {reason}");
+            }
+        };
+        listening::subscribe(context, event_loop, &node, "arm_ang_angv", Qos::default(), hear)?;
         event_loop.subscribe::<Float32MultiArray>(&node, "ang_debug", Qos::default(), |app, sample| {
             let now = app.clock.now();
             if let Some(target) = &mut app.target {

@@ -4,7 +4,9 @@ use std::{fmt::Display, time::Duration};
 
 use rosless_arm::{Ball, CatchVerdict, ClockNews, HandState, JOINT_NAMES, Judged, Malformed, Scene, model};
 use rosless_cli::{Failure, Result};
-use rosless_graph::{Client, Context, EventLoop, Gid, Node, Publisher, Qos, SampleInfo, lines, monotonic};
+use rosless_graph::{
+    Client, Context, EventLoop, Gid, Node, Publisher, Qos, Sample, SampleInfo, lines, monotonic,
+};
 use rosless_wire::{
     builtin_interfaces::msg::Time,
     geometry_msgs::msg::{Quaternion, Transform, TransformStamped, Vector3},
@@ -20,6 +22,7 @@ use rosless_wire::{
 use crate::{
     clock::{since_epoch, wall},
     daemon::App,
+    listening,
     markers::Markers,
     settings,
     verdict::Verdicts,
@@ -64,17 +67,14 @@ fn arm_moved(scene: &mut Scene, data: &[f32], info: &SampleInfo, now: Duration) 
 impl VisualizerNode {
     pub(crate) fn new(context: &Context, event_loop: &EventLoop<App>, with_tf: bool) -> Result<Self> {
         let node = context.node("visualizer")?;
-        let inputs: [(&str, Qos, Update); 5] = [
-            ("shooter_state", Qos::latched(), launcher_moved),
-            ("ball_initial_state", Qos::default(), ball_thrown),
-            ("arm_ang_angv", Qos::latched(), arm_moved),
-            // Launchers and arms that do not latch.
+        let inputs: [(&'static str, Qos, Update); 3] = [
             ("shooter_state", Qos::default(), launcher_moved),
+            ("ball_initial_state", Qos::default(), ball_thrown),
             // Deep, because the report of the instant the hand closed must not be lost to later ones.
             ("arm_ang_angv", Qos::default().depth(100), arm_moved),
         ];
         for (topic, qos, update) in inputs {
-            event_loop.subscribe::<Float32MultiArray>(&node, topic, qos, move |app, sample| {
+            let hear = move |app: &mut App, sample: Sample<Float32MultiArray>| {
                 let now = app.clock.now();
                 if topic == "ball_initial_state"
                     && let (Some(visualizer), Ok(ball)) =
@@ -88,16 +88,20 @@ impl VisualizerNode {
                 {
                     log::warn!(target: visualizer.node.logger(), "{topic} ignored: {reason}");
                 }
-            })?;
+            };
+            match topic {
+                // A throw of long ago is none.
+                "ball_initial_state" => drop(event_loop.subscribe(&node, topic, qos, hear)?),
+                _ => listening::subscribe(context, event_loop, &node, topic, qos, hear)?,
+            }
         }
         // After the arm's states: of what arrives together, the topic subscribed to first is read first.
-        for qos in [Qos::default().transient_local(), Qos::default()] {
-            event_loop.subscribe::<HandClose>(&node, "hand_close", qos, |app, sample| {
-                if let Some(visualizer) = &mut app.visualizer {
-                    visualizer.hand_moved(&sample.message, &sample.info);
-                }
-            })?;
-        }
+        let hear = |app: &mut App, sample: Sample<HandClose>| {
+            if let Some(visualizer) = &mut app.visualizer {
+                visualizer.hand_moved(&sample.message, &sample.info);
+            }
+        };
+        listening::subscribe(context, event_loop, &node, "hand_close", Qos::default(), hear)?;
         event_loop.engine_deadline(
             |app| app.visualizer.as_ref().map(|visualizer| visualizer.next_show),
             |app, monotonic| {

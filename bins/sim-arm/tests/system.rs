@@ -10,8 +10,10 @@ use rosless_arm::{
     evaluate::{Setup, Simulation, Throw},
 };
 use rosless_graph::{Context, ContextOptions, EventLoop, Qos};
-use rosless_tests::{Daemon, DomainLease, sibling_binary};
-use rosless_wire::std_msgs::msg::Float32MultiArray;
+use rosless_tests::{Daemon, DomainLease, Rig, sibling_binary};
+use rosless_wire::{
+    robot3_18c1054::msg::HandClose, sensor_msgs::msg::JointState, std_msgs::msg::Float32MultiArray,
+};
 
 fn throw(x: f64, z: f64, phi: f64, psi: f64, speed: f64) -> Throw {
     Throw { launcher: Launcher { x, z, phi, psi }, speed }
@@ -162,7 +164,7 @@ fn a_late_visualizer_shows_the_scene_as_it_is() {
     probe.move_launcher([2.0, -3.0, 0.1, 0.2]);
     probe.move_arm([0.5, 0.0, 0.0, 0.0, 0.0, 0.0]);
     let _visualizer = sim_arm(&domain, &["--nodes", "visualizer"]);
-    let near = |joints: &rosless_wire::sensor_msgs::msg::JointState, name: &str, want: f64| {
+    let near = |joints: &JointState, name: &str, want: f64| {
         let index = joints.name.iter().position(|n| n == name).unwrap();
         (joints.position[index] - want).abs() < 1e-3
     };
@@ -339,6 +341,49 @@ fn a_second_arm_is_warned_of_and_logs_say_full_names() {
     first.wait_for_line("/left/target_arm_state refused: malformed", common::PATIENCE);
     let _second = in_namespace("arm_controller");
     first.wait_for_line("2 arms serve /left/get_init_time", common::PATIENCE);
+}
+
+/// As the original's arm does, which keeps nothing for latecomers.
+#[test]
+fn an_arm_that_does_not_latch_is_heard_and_nobody_warns_of_it() {
+    let mut rig = Rig::<(usize, Option<f64>)>::new();
+    let viewer = sim_arm(&rig.domain, &["--nodes", "ball_initial_to_arm_target,visualizer"]);
+    rig.events.on_incompatible_qos(|(problems, _), _| *problems += 1);
+    let (state, hand) = (
+        rig.node.publisher::<Float32MultiArray>("arm_ang_angv", Qos::default()).unwrap(),
+        rig.node.publisher::<HandClose>("hand_close", Qos::default()).unwrap(),
+    );
+    rig.events
+        .subscribe::<JointState>(&rig.node, "joint_states", Qos::default(), |(_, joint_1), s| {
+            *joint_1 = s.message.position.get(9).copied();
+        })
+        .unwrap();
+    rig.until("planner and viewer listen", |_| state.matched() == 2 && hand.matched() == 1);
+    let mut posture = vec![0.0; 12];
+    posture[0] = 0.5;
+    state.publish(&Float32MultiArray { data: posture, ..Default::default() });
+    rig.until("the viewer shows it", |(_, joint_1)| *joint_1 == Some(0.5));
+    assert_eq!(rig.seen.0, 0, "endpoints that do not fit");
+    let warned = viewer.filter_map(|line| line.contains("incompatible").then(|| line.to_owned()));
+    assert!(warned.is_empty(), "{warned:?}");
+}
+
+/// An arm that reports every second: between two reports the planner knows what it was told on /ang_debug.
+#[test]
+fn the_planner_knows_where_the_arm_was_sent() {
+    let domain = DomainLease::acquire();
+    let arm = sim_arm(&domain, &[&FAST[..2], &["--ros-args", "-p", "period:=1.0", "--"]].concat());
+    let mut probe = Probe::new(&domain);
+    probe.wait_for_nodes(3);
+    // To where this throw is caught upright at its highest point; from home that is 0.05 s before it, from there 0.3 s.
+    let spare =
+        |line: &str| -> Option<f64> { line.split_once(" m, ")?.1.strip_suffix(" s to spare")?.parse().ok() };
+    probe.send_angles(&[-1.346590, 0.0, 1.704028, 0.0, -0.357438, 0.0]);
+    arm.wait_for_line("moving to /ang_debug", common::PATIENCE);
+    probe.observe(Duration::from_millis(400));
+    probe.throw(&reachable());
+    let line = arm.wait_for_line("catch at", common::PATIENCE);
+    assert!(spare(&line).is_some_and(|spare| spare > 0.15), "{line}");
 }
 
 #[test]

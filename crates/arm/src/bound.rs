@@ -15,9 +15,10 @@ use std::{cmp::Ordering, collections::BinaryHeap};
 use nalgebra::Vector3;
 
 use crate::{
-    Ball, GRAVITY, Joints, Move, Robot,
+    Ball, GRAVITY, Joints, Links, Move, Robot,
     clearance::{FINGERTIPS, Gaps},
     judge::{ALONG_APPROACH, ALONG_FINGERS, CATCH_BOX, judge},
+    kinematics::Chain,
     profile::Reach,
 };
 
@@ -133,8 +134,11 @@ enum Demands {
     All,
 }
 
-/// The wrist's place is settled to this much (m) before the hand's attitude is taken apart.
-const PLACED: f64 = 0.03;
+/// The wrist's place is settled to this much (m) before the hand's attitude is taken apart. Where the arm hardly gets there
+/// a small one is quicker, where the hand hardly turns in time a large one: each gets half of the effort.
+const PLACED: [f64; 2] = [0.4, 0.05];
+/// So many planes of the judge's cone are tried.
+const PLANES: u32 = 3;
 /// So many parts are looked at in the order of their promise.
 const PROMISING: u32 = 20_000;
 /// The flight is taken apart into slices of this length first, s.
@@ -180,6 +184,15 @@ impl Left {
         Some(self)
     }
 
+    /// What is left in one or the other.
+    fn or(&self, other: &Self) -> Self {
+        Self {
+            low: self.low.inf(&other.low),
+            high: self.high.sup(&other.high),
+            flight: (self.flight.0.min(other.flight.0), self.flight.1.max(other.flight.1)),
+        }
+    }
+
     fn apply(&self, part: &Part) -> Part {
         let (low, high) = self.flight;
         Part {
@@ -216,6 +229,12 @@ impl Question<'_> {
     }
 
     fn search(&self, demands: Demands, effort: u32) -> Found {
+        let mut answers =
+            PLACED.into_iter().map(|placed| self.search_with(demands, effort.div_ceil(2), placed));
+        answers.find(|found| !matches!(found, Found::TooMuch)).unwrap_or(Found::TooMuch)
+    }
+
+    fn search_with(&self, demands: Demands, effort: u32, placed: f64) -> Found {
         let (first, last) = (self.sets_off.max(0.0), self.ball.landing_time());
         if last <= first {
             return Found::Nothing;
@@ -233,7 +252,7 @@ impl Question<'_> {
         let promising = effort.min(PROMISING);
         for _ in 0..promising {
             let Some(part) = parts.pop() else { return Found::Nothing };
-            for (part, caught) in self.halves(&part, demands) {
+            for (part, caught) in self.halves(&part, demands, placed) {
                 match caught {
                     Some(speeds) => return Found::Catch(part, speeds),
                     None => parts.push(part),
@@ -243,7 +262,7 @@ impl Question<'_> {
         let mut parts = parts.into_vec();
         for _ in promising..effort {
             let Some(part) = parts.pop() else { return Found::Nothing };
-            for (part, caught) in self.halves(&part, demands) {
+            for (part, caught) in self.halves(&part, demands, placed) {
                 match caught {
                     Some(speeds) => return Found::Catch(part, speeds),
                     None => parts.push(part),
@@ -254,9 +273,14 @@ impl Question<'_> {
     }
 
     /// What is left of a part's two halves, each with the speeds that make its middle a catch.
-    fn halves(&self, part: &Part, demands: Demands) -> impl Iterator<Item = (Part, Option<Joints>)> {
+    fn halves(
+        &self,
+        part: &Part,
+        demands: Demands,
+        placed: f64,
+    ) -> impl Iterator<Item = (Part, Option<Joints>)> {
         let halves = self.split(part).into_iter();
-        halves.filter_map(move |half| self.examine(self.within_reach(half, demands)?, demands))
+        halves.filter_map(move |half| self.examine(self.within_reach(half, demands)?, demands, placed))
     }
 
     /// Cuts away the angles that the joints cannot have by the end of the part.
@@ -297,7 +321,7 @@ impl Question<'_> {
     }
 
     /// `None`: no point of the part is a catch. With speeds: its middle is one.
-    fn examine(&self, mut part: Part, demands: Demands) -> Option<(Part, Option<Joints>)> {
+    fn examine(&self, mut part: Part, demands: Demands, placed: f64) -> Option<(Part, Option<Joints>)> {
         let links = &self.robot.links;
         let (h, dt) = (part.halves, part.half);
         let (ball, velocity) = self.ball.at(part.flight);
@@ -333,7 +357,7 @@ impl Question<'_> {
                 return None;
             }
         }
-        if wrist_moves > PLACED {
+        if wrist_moves > placed {
             let weigh = |i: usize| (swing(i).norm() + 0.2 * h[0].min(1.0)) * h[i];
             let joint = (0..3).max_by(|a, b| weigh(*a).total_cmp(&weigh(*b))).unwrap_or(0);
             part.cut = if travel > weigh(joint) { Cut::Flight } else { Cut::Joint(joint) };
@@ -409,44 +433,21 @@ impl Question<'_> {
             low[i] = reach.speeds((way - h[i]).max(reach.ways.0)).0;
             high[i] = reach.speeds((way + h[i]).min(reach.ways.1)).1;
         }
-        let levers = chain.levers().map(|lever| chain.rotation.tr_mul(&lever));
-        let mut relative = chain.rotation.tr_mul(&velocity);
-        let turns: [Vector3<f64>; 6] = std::array::from_fn(|i| -inside_frame(chain.axes[i].cross(&velocity)));
-        let mut unknown = 0.5 * speed * turn * turn + GRAVITY * dt * (1.0 + turn);
-        let mut range = Vector3::zeros();
-        for i in 0..6 {
-            range += turns[i].abs() * h[i];
-            relative -= levers[i] * ((low[i] + high[i]) / 2.0);
-            range += levers[i].abs() * ((high[i] - low[i]) / 2.0);
-            let arm = match i {
-                0 => links.upper + links.fore + links.hand,
-                1 | 2 => links.fore + links.hand,
-                _ => links.hand,
-            };
-            unknown += low[i].abs().max(high[i].abs()) * arm * after[i];
-        }
-        range.add_scalar_mut(unknown);
-        if !cone_is_met(&relative, &range) {
+        let levers = chain.levers().map(|lever| inside_frame(lever));
+        let approach = Approach::new(&chain, &levers, &velocity, &h, dt, (&low, &high), links);
+        if !approach.is_met() {
             return None;
         }
-        // It comes in along z one way or the other: each has its own edge of the cone next to the middle.
-        let steepness = ALONG_APPROACH / (1.0 - ALONG_APPROACH * ALONG_APPROACH).sqrt();
-        let aside = Vector3::new(relative.x, relative.y, 0.0).try_normalize(1e-9).unwrap_or_else(Vector3::x);
-        let edges = [1.0, -1.0].map(|side| {
-            let edge = aside * steepness - Vector3::z() * side;
-            let slope = Joints::from_fn(|i, _| edge.dot(&turns[i]));
-            let speeds: f64 = (0..6).map(|i| edge.dot(&levers[i]).abs() * (high[i] - low[i]) / 2.0).sum();
-            left.cut(edge.dot(&relative), &slope, 0.0, edge.norm() * unknown + speeds)
-        });
-        left = match edges {
+        // It comes in along z one way or the other.
+        left = match [1.0, -1.0].map(|side| approach.enters(left, side)) {
             [None, None] => return None,
             [Some(one), None] | [None, Some(one)] => one,
-            _ => left,
+            [Some(one), Some(other)] => one.or(&other),
         };
         if !self.can_stop(&part, &low, &high) {
             return None;
         }
-        part.off = part.off.max(0.1 * cone_missed(&relative)) + 0.02 * turn;
+        part.off = part.off.max(0.1 * cone_missed(&approach.middle)) + 0.02 * turn;
         let clear = gaps.is_some_and(|gaps| gaps.iter().all(|gap| *gap >= 0.0));
         match (inside && clear).then(|| self.caught(&part, &levers)).flatten() {
             Some(speeds) => Some((part, Some(speeds))),
@@ -509,6 +510,112 @@ impl Question<'_> {
                 self.robot.way_is_clear(&course).is_ok()
             }
         })
+    }
+}
+
+/// The ball's velocity seen from the hand, anywhere in a part: linear in angles, time and speeds, but for a little.
+struct Approach {
+    /// In the middle of all of them.
+    middle: Vector3<f64>,
+    /// How it changes with each joint's angle, with the time, and with each joint's speed (the other way round).
+    turns: [Vector3<f64>; 6],
+    falls: Vector3<f64>,
+    levers: [Vector3<f64>; 6],
+    /// How each lever changes with the angles of the joints after it.
+    bends: [[Vector3<f64>; 6]; 6],
+    halves: Joints,
+    /// Half the range of each joint's speed.
+    spread: Joints,
+    /// All else, m/s.
+    unknown: f64,
+    half: f64,
+}
+
+impl Approach {
+    fn new(
+        chain: &Chain,
+        levers: &[Vector3<f64>; 6],
+        velocity: &Vector3<f64>,
+        halves: &Joints,
+        half: f64,
+        (low, high): (&Joints, &Joints),
+        links: &Links,
+    ) -> Self {
+        let inside = |v: &Vector3<f64>| chain.rotation.tr_mul(v);
+        let (axes, flies) = (chain.axes.map(|axis| inside(&axis)), inside(velocity));
+        let (speeds, spread) = ((low + high) / 2.0, (high - low) / 2.0);
+        let mut bends = [[Vector3::zeros(); 6]; 6];
+        let mut turns = axes.map(|axis| -axis.cross(&flies));
+        let mut middle = flies;
+        let turn = halves.sum();
+        let mut unknown = 0.5 * (velocity.norm() + GRAVITY * half) * turn * turn + GRAVITY * half * turn;
+        for i in 0..6 {
+            middle -= levers[i] * speeds[i];
+            let mut after = 0.0;
+            for j in i + 1..6 {
+                bends[i][j] = axes[i].cross(&levers[j]) - axes[j].cross(&levers[i]);
+                turns[j] -= bends[i][j] * speeds[i];
+                after += halves[j];
+            }
+            // A lever is made of links, which turn with the joints: no second derivative is longer than they are together.
+            let arm = match i {
+                0 => links.upper + links.fore + links.hand,
+                1 | 2 => links.fore + links.hand,
+                _ => links.hand,
+            };
+            unknown += 0.5 * low[i].abs().max(high[i].abs()) * arm * after * after;
+        }
+        let falls = -GRAVITY * inside(&Vector3::y());
+        Self { middle, turns, falls, levers: *levers, bends, halves: *halves, spread, unknown, half }
+    }
+
+    /// Cuts away where the velocity along `way` is above 0.
+    fn cut(&self, left: Left, way: &Vector3<f64>) -> Option<Left> {
+        let slope = Joints::from_fn(|j, _| way.dot(&self.turns[j]));
+        let mut unknown = way.norm() * self.unknown;
+        for i in 0..6 {
+            let bent: f64 = (i + 1..6).map(|j| way.dot(&self.bends[i][j]).abs() * self.halves[j]).sum();
+            unknown += (way.dot(&self.levers[i]).abs() + bent) * self.spread[i];
+        }
+        left.cut(way.dot(&self.middle), &slope, way.dot(&self.falls), unknown)
+    }
+
+    /// What is left when the ball comes in along z (`side` 1) or against it (-1).
+    fn enters(&self, left: Left, side: f64) -> Option<Left> {
+        // Within the cone around z and not from the fingertips is above this plane.
+        let fingers = Vector3::new(0.0, -1.0, side * ALONG_FINGERS / ALONG_APPROACH);
+        let mut left = self.cut(left, &fingers)?;
+        // The cone is where all of its tangent planes are met: the plane is looked for that is met least.
+        let steepness = ALONG_APPROACH / (1.0 - ALONG_APPROACH * ALONG_APPROACH).sqrt();
+        let mut at = self.middle;
+        for step in 0..PLANES {
+            let aside = Vector3::new(at.x, at.y, 0.0).try_normalize(1e-9).unwrap_or_else(Vector3::x);
+            let edge = aside * steepness - Vector3::z() * side;
+            left = self.cut(left, &edge)?;
+            // Towards the velocity that is farthest on the good side of it.
+            let mut best = self.middle;
+            for i in 0..6 {
+                best += self.levers[i] * (self.spread[i] * edge.dot(&self.levers[i]).signum());
+                let slope = edge.dot(&self.turns[i]);
+                best += self.turns[i] * if slope > 0.0 { left.low[i] } else { left.high[i] };
+            }
+            best -= self.falls * (self.half * edge.dot(&self.falls).signum());
+            at += (best - at) * (2.0 / f64::from(step + 3));
+        }
+        Some(left)
+    }
+
+    /// Can it meet the judge's cones at all?
+    fn is_met(&self) -> bool {
+        let mut range = self.falls.abs() * self.half;
+        range.add_scalar_mut(self.unknown);
+        for i in 0..6 {
+            range += self.turns[i].abs() * self.halves[i] + self.levers[i].abs() * self.spread[i];
+            for j in i + 1..6 {
+                range += self.bends[i][j].abs() * (self.spread[i] * self.halves[j]);
+            }
+        }
+        cone_is_met(&self.middle, &range)
     }
 }
 

@@ -80,6 +80,7 @@ const CHECK: u32 = 30;
 const ROOM: f64 = 0.002;
 
 type Residual = SVector<f64, 6>;
+type Slopes = SMatrix<f64, 6, 6>;
 
 /// What came of pulling at one instant without a catch: how far off, and where.
 #[derive(Debug, Clone)]
@@ -228,6 +229,29 @@ struct Instant {
 }
 
 impl Instant {
+    /// The damped step against `push`, with the joints that it would push beyond their edge left where they are: the
+    /// others have to do it without them.
+    fn step(&self, at: &Joints, normal: &Slopes, push: &Residual, damping: f64) -> Option<Joints> {
+        let mut held = [false; 6];
+        loop {
+            let (mut normal, mut push) = (normal + SMatrix::identity() * damping, *push);
+            for i in (0..6).filter(|i| held[*i]) {
+                normal.row_mut(i).fill(0.0);
+                normal.column_mut(i).fill(0.0);
+                (normal[(i, i)], push[i]) = (1.0, 0.0);
+            }
+            let step = normal.cholesky()?.solve(&push);
+            let beyond = |i: usize| {
+                (step[i] < 0.0 && at[i] >= self.high[i]) || (step[i] > 0.0 && at[i] <= self.low[i])
+            };
+            let more = std::array::from_fn(|i| held[i] || beyond(i));
+            if more == held {
+                return Some(step);
+            }
+            held = more;
+        }
+    }
+
     fn clamp(&self, joints: &Joints) -> Joints {
         Joints::from_fn(|i, _| joints[i].clamp(self.low[i], self.high[i]))
     }
@@ -296,7 +320,7 @@ impl Problem<'_> {
             if off == 0.0 {
                 break;
             }
-            let mut slopes = SMatrix::<f64, 6, 6>::zeros();
+            let mut slopes = Slopes::zeros();
             for i in 0..6 {
                 let mut beside = at;
                 let nudge = if at[i] + NUDGE <= instant.high[i] { NUDGE } else { -NUDGE };
@@ -306,9 +330,9 @@ impl Problem<'_> {
             let (normal, push) = (slopes.tr_mul(&slopes), slopes.tr_mul(&residual));
             let mut gained = 0.0;
             for _ in 0..3 {
-                let Some(normal) = (normal + SMatrix::identity() * damping).cholesky() else { break };
+                let Some(step) = instant.step(&at, &normal, &push, damping) else { break };
                 // A little farther than to the edge of what is allowed.
-                let place = instant.clamp(&(at - normal.solve(&push) * 1.05));
+                let place = instant.clamp(&(at - step * 1.05));
                 let (next, moving) = self.residual(instant, &place, margins);
                 if next.norm_squared() < off {
                     gained = off - next.norm_squared();

@@ -1,8 +1,8 @@
 //! Message definitions as recordings carry them: a type's text, then those of all types in it.
 
-use std::{collections::BTreeSet, fmt::Write as _, sync::Arc};
+use std::{fmt::Write as _, sync::Arc};
 
-use rosless_schema::{BaseType, Field, Kind, Literal, MessageType, Registry, SchemaError, Structure};
+use rosless_schema::{Kind, MessageType, RULE, Registry, SchemaError, short_name};
 
 /// Text that says how messages of a type look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,33 +13,13 @@ pub struct Definition {
     pub text: String,
 }
 
-const RULE: &str = "================================================================================";
-
 impl Definition {
     /// The definition of a type that a registry knows.
     ///
     /// # Errors
     /// When it does not, or not all that is in it.
     pub fn of(registry: &Registry, name: &str) -> Result<Self, SchemaError> {
-        let name = registry.full_name(name)?;
-        let mut text = String::new();
-        let (mut seen, mut pending) = (BTreeSet::from([name.clone()]), vec![name.clone()]);
-        while let Some(next) = pending.pop() {
-            if next != name {
-                write!(text, "\n{RULE}\nMSG: {}\n", short(&next)).expect("a String takes all");
-            }
-            let structure = registry.structure(&next)?;
-            match registry.source(&next) {
-                Some((Kind::Msg, source)) => text += source.trim_end(),
-                _ => text += generated(&structure).trim_end(),
-            }
-            let nested = structure.fields.iter().rev().filter_map(|field| match &field.ty.base {
-                BaseType::Message(nested) => Some(nested.clone()),
-                _ => None,
-            });
-            pending.extend(nested.filter(|nested| seen.insert(nested.clone())));
-        }
-        text.push('\n');
+        let text = registry.whole_definition(name)?;
         Ok(Self { encoding: "ros2msg".into(), text })
     }
 
@@ -54,12 +34,12 @@ impl Definition {
                 message: format!("its definition is {}, not ros2msg", self.encoding),
             });
         }
-        let mut parts = vec![(short(name), String::new())];
+        let mut parts = vec![(short_name(name), String::new())];
         let mut lines = self.text.lines().peekable();
         while let Some(line) = lines.next() {
             let title = (line == RULE).then(|| lines.peek()?.strip_prefix("MSG: ")).flatten();
             if let Some(title) = title {
-                parts.push((short(title.trim()), String::new()));
+                parts.push((short_name(title.trim()), String::new()));
                 lines.next();
             } else if let Some((_, text)) = parts.last_mut() {
                 text.push_str(line);
@@ -79,15 +59,6 @@ impl Definition {
         }
         let (package, ty) = parts[0].0.split_once('/').unwrap_or(("", &parts[0].0));
         registry.message_type(&format!("{package}/msg/{}", plain(ty, &implied)))
-    }
-}
-
-/// `pkg/msg/Type` as definitions refer to it: `pkg/Type`.
-fn short(name: &str) -> String {
-    let mut parts = name.split('/');
-    match (parts.next(), parts.next(), parts.next()) {
-        (Some(package), Some(_), Some(ty)) => format!("{package}/{ty}"),
-        _ => name.to_owned(),
     }
 }
 
@@ -119,55 +90,9 @@ fn renamed(text: &str, implied: &[String]) -> String {
     out
 }
 
-/// The text of a type that no file defines.
-fn generated(structure: &Structure) -> String {
-    let mut text = String::new();
-    for constant in &structure.constants {
-        writeln!(text, "{} {}={}", constant.ty, constant.name, literal(&constant.value))
-            .expect("a String takes all");
-    }
-    for Field { name, ty, default } in &structure.fields {
-        let base = match &ty.base {
-            BaseType::Message(nested) => short(nested),
-            other => other.to_string(),
-        };
-        let default = default.as_ref().map_or_else(String::new, |value| format!(" {}", literal(value)));
-        writeln!(text, "{base}{} {name}{default}", ty.arity).expect("a String takes all");
-    }
-    text
-}
-
-fn literal(value: &Literal) -> String {
-    match value {
-        Literal::Bool(value) => value.to_string(),
-        Literal::Int(value) => value.to_string(),
-        Literal::Float(value) => rosless_schema::python::float(*value),
-        Literal::String(text) => serde_json::to_string(text).unwrap_or_default(),
-        Literal::List(items) => format!("[{}]", items.iter().map(literal).collect::<Vec<_>>().join(", ")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_definition_holds_all_it_needs_once() {
-        let registry = Registry::embedded();
-        let stamped = Definition::of(&registry, "geometry_msgs/PoseStamped").unwrap();
-        let titles: Vec<_> = stamped.text.lines().filter_map(|line| line.strip_prefix("MSG: ")).collect();
-        assert_eq!(
-            titles,
-            [
-                "std_msgs/Header",
-                "builtin_interfaces/Time",
-                "geometry_msgs/Pose",
-                "geometry_msgs/Point",
-                "geometry_msgs/Quaternion"
-            ]
-        );
-        assert_eq!(stamped.text.matches(RULE).count(), titles.len());
-    }
 
     #[test]
     fn every_type_known_here_is_the_same_after_the_way_through_its_text() {

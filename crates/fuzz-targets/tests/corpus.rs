@@ -49,3 +49,44 @@ fn control() {
 fn web() {
     each("web", rosless_fuzz_targets::web);
 }
+
+/// Seeds cut, joined and damaged at random, `ROSLESS_FUZZ_RUNS` times; where there is no fuzzing toolchain that is the long run.
+#[test]
+fn web_at_random() {
+    let runs =
+        std::env::var("ROSLESS_FUZZ_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(20_000_u64);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/web");
+    let seeds: Vec<Vec<u8>> = std::fs::read_dir(folder)
+        .expect("corpus")
+        .map(|file| std::fs::read(file.expect("entry").path()).expect("readable"))
+        .collect();
+    // A plain generator with a fixed beginning: what fails here fails everywhere.
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state >> 33).unwrap_or(0) % below.max(1)
+    };
+    for _ in 0..runs {
+        let mut input = seeds[random(seeds.len())].clone();
+        for _ in 0..=random(6) {
+            let at = random(input.len());
+            match random(5) {
+                0 => input.truncate(at),
+                1 => input.extend_from_slice(&seeds[random(seeds.len())]),
+                2 => input.insert(at, random(256) as u8),
+                3 => input[at..].reverse(),
+                _ => {
+                    if let Some(byte) = input.get_mut(at) {
+                        *byte = random(256) as u8;
+                    }
+                }
+            }
+            if input.is_empty() {
+                input.push(random(256) as u8);
+            }
+        }
+        rosless_fuzz_targets::web(&input);
+    }
+}

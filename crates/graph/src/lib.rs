@@ -81,6 +81,7 @@ pub mod console;
 mod context;
 mod counters;
 mod crash;
+pub mod descriptions;
 pub mod discovery_info;
 mod error;
 mod event_loop;

@@ -6,18 +6,11 @@ use std::{
     rc::{Rc, Weak},
 };
 
-use rosless_schema::{IndividualTypeDescription, Registry, TypeDescription};
-use rosless_wire::{
-    cdr::BoundError,
-    rosgraph_msgs::msg::Clock,
-    type_description_interfaces::{
-        msg,
-        srv::{GetTypeDescription, GetTypeDescriptionRequest, GetTypeDescriptionResponse},
-    },
-};
+use rosless_schema::Registry;
+use rosless_wire::{rosgraph_msgs::msg::Clock, type_description_interfaces::srv::GetTypeDescription};
 
 use crate::{
-    Context, Error, Handle, Node, Qos, Result, Subscription, introspection, node::NodeInner,
+    Context, Error, Handle, Node, Qos, Result, Subscription, descriptions, introspection, node::NodeInner,
     parameters::START_TYPE_DESCRIPTION_SERVICE, qos_overrides,
 };
 
@@ -93,7 +86,8 @@ impl<S: 'static> Handle<S> {
                 "~/get_type_description",
                 Qos::services(),
                 move |_, request, responder| {
-                    responder.reply(&describe(registry.get_or_init(Registry::embedded), &request));
+                    responder
+                        .reply(&descriptions::describe(registry.get_or_init(Registry::embedded), &request));
                 },
             )?;
             closers.push(Box::new(|| server.close()));
@@ -132,93 +126,4 @@ fn check_parameters(context: &Context, nodes: &[Weak<NodeInner>]) -> Option<Erro
     }
     complaints.for_each(|complaint| log::warn!("{complaint}"));
     None
-}
-
-/// Answers `get_type_description`.
-fn describe(registry: &Registry, request: &GetTypeDescriptionRequest) -> GetTypeDescriptionResponse {
-    let fail = |failure_reason: String| GetTypeDescriptionResponse { failure_reason, ..Default::default() };
-    let name = &request.type_name;
-    let description = match registry.description(name) {
-        Ok(description) => description,
-        Err(error) => return fail(format!("type '{name}' is not known to this node: {error}")),
-    };
-    let hash = description.rihs01();
-    if !request.type_hash.is_empty() && request.type_hash != hash {
-        return fail(format!("this node knows type '{name}' with hash {hash}, not {}", request.type_hash));
-    }
-    let names = [&description.type_description].into_iter().chain(&description.referenced_type_descriptions);
-    let source = |name: &str| {
-        let (kind, text) = registry.source(name)?;
-        let (type_name, encoding) = (name.to_owned(), kind.as_str().to_owned());
-        Some(msg::TypeSource { type_name, encoding, raw_file_contents: text.to_owned() })
-    };
-    let wanted = |_: &&IndividualTypeDescription| request.include_type_sources;
-    let type_sources = names.filter(wanted).filter_map(|individual| source(&individual.type_name)).collect();
-    match message(description) {
-        Ok(type_description) => GetTypeDescriptionResponse {
-            successful: true,
-            type_description,
-            type_sources,
-            ..Default::default()
-        },
-        Err(error) => fail(format!("the description of '{name}' does not fit into the message: {error}")),
-    }
-}
-
-fn message(description: TypeDescription) -> Result<msg::TypeDescription, BoundError> {
-    let referenced = description.referenced_type_descriptions.into_iter().map(individual);
-    Ok(msg::TypeDescription {
-        type_description: individual(description.type_description)?,
-        referenced_type_descriptions: referenced.collect::<Result<_, _>>()?,
-    })
-}
-
-fn individual(description: IndividualTypeDescription) -> Result<msg::IndividualTypeDescription, BoundError> {
-    let field = |field: rosless_schema::FieldDescription| {
-        let r#type = msg::FieldType {
-            type_id: field.ty.type_id,
-            capacity: field.ty.capacity,
-            string_capacity: field.ty.string_capacity,
-            nested_type_name: field.ty.nested_type_name.try_into()?,
-        };
-        Ok(msg::Field { name: field.name, r#type, default_value: field.default_value })
-    };
-    Ok(msg::IndividualTypeDescription {
-        type_name: description.type_name.try_into()?,
-        fields: description.fields.into_iter().map(field).collect::<Result<_, _>>()?,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use rosless_wire::{Message, lifecycle_msgs::msg::TransitionEvent};
-
-    use super::*;
-
-    fn ask(type_name: &str, type_hash: &str) -> GetTypeDescriptionResponse {
-        let (type_name, type_hash) = (type_name.to_owned(), type_hash.to_owned());
-        describe(
-            &Registry::embedded(),
-            &GetTypeDescriptionRequest { type_name, type_hash, include_type_sources: true },
-        )
-    }
-
-    #[test]
-    fn a_known_type_is_described_with_everything_it_refers_to() {
-        let answer = ask(TransitionEvent::TYPE_NAME, TransitionEvent::TYPE_HASH);
-        assert!(answer.successful, "{}", answer.failure_reason);
-        let names: Vec<_> =
-            answer.type_description.referenced_type_descriptions.iter().map(|d| &*d.type_name).collect();
-        assert_eq!(names, ["lifecycle_msgs/msg/State", "lifecycle_msgs/msg/Transition"]);
-        assert_eq!(answer.type_sources.len(), 3);
-        assert_eq!(answer.type_sources[0].encoding, "msg");
-        assert!(answer.type_sources[0].raw_file_contents.contains("start_state"));
-    }
-
-    #[test]
-    fn unknown_types_and_other_versions_are_refused_with_a_reason() {
-        assert!(ask("nobody_msgs/msg/Nothing", "").failure_reason.contains("nobody_msgs/msg/Nothing"));
-        let answer = ask(TransitionEvent::TYPE_NAME, "RIHS01_00");
-        assert!(!answer.successful && answer.failure_reason.contains(TransitionEvent::TYPE_HASH));
-    }
 }

@@ -321,6 +321,29 @@ pub(crate) fn policy_name(policy: rustdds::qos::QosPolicyId) -> &'static str {
     }
 }
 
+/// Why a subscription that asks for `requested` gets nothing from a publisher that offers `offered`.
+pub fn incompatibility(offered: &Qos, requested: &Qos) -> Option<&'static str> {
+    // A duration that is not given is infinite.
+    let longer = |offered: Option<Duration>, requested: Option<Duration>| {
+        requested.is_some_and(|requested| offered.is_none_or(|offered| offered > requested))
+    };
+    if offered.reliability == Reliability::BestEffort && requested.reliability == Reliability::Reliable {
+        Some("RELIABILITY")
+    } else if offered.durability == Durability::Volatile && requested.durability == Durability::TransientLocal
+    {
+        Some("DURABILITY")
+    } else if longer(offered.deadline, requested.deadline) {
+        Some("DEADLINE")
+    } else if (offered.liveliness == Liveliness::Automatic
+        && requested.liveliness == Liveliness::ManualByTopic)
+        || longer(offered.liveliness_lease, requested.liveliness_lease)
+    {
+        Some("LIVELINESS")
+    } else {
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -348,5 +371,22 @@ mod tests {
         assert_eq!(limit(Qos::default(), 64), 64);
         assert_eq!(limit(Qos::default().depth(500), 64), 500);
         assert_eq!(limit(Qos::default().keep_all(), 64), KEEP_ALL_LIMIT as i32);
+    }
+
+    #[test]
+    fn incompatible_pairs_are_named_by_policy() {
+        let second = Some(Duration::from_secs(1));
+        let table = [
+            (Qos::default(), Qos::default(), None),
+            (Qos::sensor_data(), Qos::default(), Some("RELIABILITY")),
+            (Qos::default(), Qos::latched(), Some("DURABILITY")),
+            (Qos::latched(), Qos::sensor_data(), None),
+            (Qos::default(), Qos { deadline: second, ..Qos::default() }, Some("DEADLINE")),
+            (Qos { deadline: second, ..Qos::default() }, Qos::default(), None),
+            (Qos::default(), Qos { liveliness_lease: second, ..Qos::default() }, Some("LIVELINESS")),
+        ];
+        for (offered, requested, expected) in table {
+            assert_eq!(incompatibility(&offered, &requested), expected, "{offered} / {requested}");
+        }
     }
 }

@@ -299,9 +299,23 @@ impl<S: 'static> Handle<S> {
         node: &Node,
         topic: &str,
         qos: Qos,
+        callback: impl FnMut(&mut S, Sample<M>) + 'static,
+    ) -> Result<Subscription<S>> {
+        self.subscribe_with_room(node, topic, qos, 0, callback)
+    }
+
+    /// [`subscribe`](Self::subscribe) where up to `room` samples may wait for the callback, although a smaller depth is
+    /// announced: for topics whose depth others prescribe and on which more may come at once.
+    pub fn subscribe_with_room<M: Message>(
+        &self,
+        node: &Node,
+        topic: &str,
+        qos: Qos,
+        room: u32,
         mut callback: impl FnMut(&mut S, Sample<M>) + 'static,
     ) -> Result<Subscription<S>> {
         let spec = node.topic_spec(Side::Subscription, topic, (M::TYPE_NAME, M::TYPE_HASH), qos)?;
+        let spec = TopicSpec { burst: room, ..spec };
         self.add_subscription(node, spec, move |app, sample, inbox| {
             match cdr::from_body(&sample.body, sample.order) {
                 Ok(message) => {

@@ -13,6 +13,7 @@ use crate::{
     profile::BadSample,
     sequence::{Activity, Event, Mechanism, Origin, Outcome, STOPPING},
     sources::{Source, Sources, Stamps},
+    status::Trust,
 };
 
 /// `daiza_state` or `hina_state` of a MechaState that leaves that mechanism alone.
@@ -454,6 +455,11 @@ impl Engine {
     /// The last pedestal outputs and sensor values.
     pub fn pedestal(&self) -> (Option<&pedestal::Cylinders>, Option<&pedestal::Sensors>) {
         (self.pedestal.sequencer.command(), self.pedestal.sequencer.sensors())
+    }
+
+    /// How far the sensors are believed.
+    pub fn trust(&self) -> Trust {
+        Trust { daiza: self.pedestal.sequencer.trust(), hina: self.doll.sequencer.trust() }
     }
 
     /// The last doll outputs and sensor values.

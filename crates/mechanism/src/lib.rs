@@ -25,6 +25,7 @@
 //! | [`following`] | how a command follows the phase it asked for to its end |
 //! | [`route`] | points on the field, and whose phases run as they are reached |
 //! | [`single`] | which outputs move one actuator and keep the others where they are |
+//! | [`workbench`] | the same as something that stays open, with what was told and sensed side by side |
 //! | [`model`] | a simulated mechanism with manual switches, an automatic scene and faults |
 
 #![forbid(unsafe_code)]
@@ -45,6 +46,7 @@ pub mod sequencer;
 pub mod single;
 pub mod sources;
 pub mod status;
+pub mod workbench;
 
 pub use engine::{Engine, Input, Output};
 pub use params::Params;

@@ -41,8 +41,17 @@ pub enum Until {
     OpenConfirmed,
 }
 
+/// How far the cylinders' sensors are believed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trust {
+    /// The sensor did not follow its cylinder, and has not been seen to move since: it confirms nothing.
+    pub caught: [bool; 4],
+    /// The sensor was seen to move since the controller began: nothing is lifted on one that was not.
+    pub moved: [bool; 4],
+}
+
 /// When each cylinder was last told, and last seen, to change.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct History {
     told: [Option<Time>; 4],
     seen: [Time; 4],
@@ -50,8 +59,7 @@ pub struct History {
     arrived: [bool; 4],
     /// What was last sent, whether it is still believed or not.
     sent: Option<Cylinders>,
-    /// The cylinder's sensor did not follow, and has not been seen to move since.
-    unmoved: [bool; 4],
+    pub(crate) trust: Trust,
 }
 
 /// The pedestal mechanism's vocabulary.
@@ -139,7 +147,7 @@ impl View<'_, Pedestal> {
     fn confirmed(&self, cylinder: usize, extended: bool) -> Result<(), Option<Time>> {
         if self.command[cylinder] != extended
             || self.sensors.cylinders[cylinder] != extended
-            || self.history.unmoved[cylinder]
+            || self.history.trust.caught[cylinder]
         {
             return Err(None);
         }
@@ -155,14 +163,31 @@ impl View<'_, Pedestal> {
 
     /// The sensors of these cylinders that are not believed, for people.
     fn disbelieved(&self, cylinders: Range<usize>) -> String {
-        let unmoved = cylinders.filter(|i| self.history.unmoved[*i]);
+        let caught = cylinders.filter(|i| self.history.trust.caught[*i]);
         let text = |i| {
             format!(
                 " (the sensor of cylinder {} did not follow it and is not believed until it is seen to move)",
                 i + 1
             )
         };
-        unmoved.map(text).collect()
+        caught.map(text).collect()
+    }
+
+    /// Clamp sensors that may be dead for all that is known, for people.
+    fn unproven(&self) -> String {
+        let numbers: Vec<_> =
+            (0..2).filter(|i| !self.history.trust.moved[*i]).map(|i| (i + 1).to_string()).collect();
+        match numbers.len() {
+            0 => String::new(),
+            count => {
+                let (s, have) = if count == 1 { ("", "has") } else { ("s", "have") };
+                let numbers = numbers.join(" and ");
+                format!(
+                    " (the sensor{s} of cylinder{s} {numbers} {have} not been seen to move since the controller began: \
+                     open and close the clamp first)"
+                )
+            }
+        }
     }
 }
 
@@ -172,6 +197,7 @@ impl Mechanism for Pedestal {
     type Change = [Option<bool>; 4];
     type Until = Until;
     type History = History;
+    type Trust = Trust;
 
     const NAME: &'static str = "daiza";
     const NEUTRAL: Cylinders = [false; 4];
@@ -200,10 +226,12 @@ impl Mechanism for Pedestal {
             if before.is_none_or(|b| b.cylinders[i] != after.cylinders[i]) {
                 history.seen[i] = now;
             }
-            history.unmoved[i] &= before.is_none_or(|b| b.cylinders[i] == after.cylinders[i]);
+            let moved = before.is_some_and(|b| b.cylinders[i] != after.cylinders[i]);
+            history.trust.moved[i] |= moved;
+            history.trust.caught[i] &= !moved;
             // Whoever waited may have given up earlier: the sensor is caught nevertheless.
             let late = |told: Time| now >= told + secs(params.cylinder_timeout);
-            history.unmoved[i] |= !history.arrived[i]
+            history.trust.caught[i] |= !history.arrived[i]
                 && command.is_some_and(|command| command[i] != after.cylinders[i])
                 && history.told[i].is_some_and(late);
         }
@@ -220,7 +248,15 @@ impl Mechanism for Pedestal {
     }
 
     fn caught(history: &mut History, sensors: &Sensors, command: &Cylinders, _: &Params) {
-        (0..4).for_each(|i| history.unmoved[i] |= sensors.cylinders[i] != command[i]);
+        (0..4).for_each(|i| history.trust.caught[i] |= sensors.cylinders[i] != command[i]);
+    }
+
+    fn replaced(history: &mut History) {
+        history.trust.moved = [false; 4];
+    }
+
+    fn trust(history: &History) -> Trust {
+        history.trust
     }
 
     fn doubted(history: &mut History) {
@@ -284,8 +320,8 @@ impl Mechanism for Pedestal {
         command
     }
 
-    /// Never lift while the clamp is on its way or unknown, nor lower while it is on its way; never move the clamp while the
-    /// arm is.
+    /// Never lift while the clamp is on its way or unknown, nor on a clamp sensor that may be dead, nor lower while the clamp
+    /// is on its way; never move the clamp while the arm is.
     fn interlock(view: &View<'_, Self>, next: &Cylinders) -> Result<(), String> {
         if next == view.command {
             return Ok(());
@@ -297,10 +333,11 @@ impl Mechanism for Pedestal {
             view.command[..2] != next[..2] || view.history.sent.is_some_and(|s| s[..2] != next[..2]);
         // What the sensors do not show may be under way, or set out now.
         let clamp_off =
-            view.sensors.cylinders[..2] != next[..2] || view.history.unmoved[..2] != [false, false];
+            view.sensors.cylinders[..2] != next[..2] || view.history.trust.caught[..2] != [false, false];
         let clamp_stands = view.clamp_confirmed(false).is_ok() || view.clamp_confirmed(true).is_ok();
-        if lifts && (clamp_told || !clamp_stands) || lowers && clamp_off {
-            let why = view.disbelieved(0..2);
+        let unproven = if lifts { view.unproven() } else { String::new() };
+        if lifts && (clamp_told || !clamp_stands || !unproven.is_empty()) || lowers && clamp_off {
+            let why = Some(view.disbelieved(0..2)).filter(|why| !why.is_empty()).unwrap_or(unproven);
             return Err(format!(
                 "the clamp must be confirmed, open or closed, by both cylinder sensors{why}"
             ));

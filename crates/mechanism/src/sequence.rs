@@ -18,6 +18,8 @@ pub trait Mechanism: Copy + Debug + 'static {
     type Until: Copy + Debug + 'static;
     /// When things last changed, and what has arrived, for conditions that need it.
     type History: Debug + Default;
+    /// How far its sensors are believed.
+    type Trust: Copy + Debug;
 
     /// Its name in topics and parameters.
     const NAME: &'static str;
@@ -48,6 +50,10 @@ pub trait Mechanism: Copy + Debug + 'static {
     fn caught(history: &mut Self::History, sensors: &Self::Sensors, command: &Self::Command, params: &Params);
     /// What was sent says no longer where anything stands.
     fn doubted(history: &mut Self::History);
+    /// The sensors are others than before: none of them was seen to move yet.
+    fn replaced(history: &mut Self::History);
+    /// How far the sensors are believed.
+    fn trust(history: &Self::History) -> Self::Trust;
     /// What had arrived where it was sent and is elsewhere now, although nobody sent it there.
     fn contradiction(
         sensors: &Self::Sensors,

@@ -104,6 +104,7 @@ impl<M: Mechanism> Sequencer<M> {
     pub fn change_source(&mut self, reason: String, params: &Params, now: Time) {
         self.finish(Outcome::SensorsLost, reason.clone(), params, now);
         self.sensors = None;
+        M::replaced(&mut self.history);
         self.doubt(reason);
     }
 
@@ -447,6 +448,11 @@ impl<M: Mechanism> Sequencer<M> {
     /// The outputs that count.
     pub fn command(&self) -> Option<&M::Command> {
         self.command.as_ref()
+    }
+
+    /// How far the sensors are believed.
+    pub fn trust(&self) -> M::Trust {
+        M::trust(&self.history)
     }
 
     /// The last valid sample.

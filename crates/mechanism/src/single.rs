@@ -1,16 +1,19 @@
 //! One actuator at a time: which outputs move it and keep the others where they are. No I/O, no clock.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     Params, Profile, Time,
     doll::{self, Doll, Guide, Lift},
     engine::Which,
     pedestal::{self, Cylinders, Pedestal},
     sequence::{Mechanism, View},
-    status::digits,
+    status::{Status, digits},
 };
 
 /// One actuator and where it shall go.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Actuator {
     /// A cylinder of the pedestal.
     Cylinder {
@@ -151,6 +154,14 @@ impl Bench {
         self.doll_told = Some(command);
     }
 
+    /// What it was told does not hold it where it stands: it was restarted, or moved by hand.
+    pub fn forget_told(&mut self, which: Which) {
+        match which {
+            Which::Pedestal => self.pedestal_told = None,
+            Which::Doll => self.doll_told = None,
+        }
+    }
+
     /// Whether the mechanism has told its sensors.
     pub fn senses(&self, which: Which) -> bool {
         match which {
@@ -185,15 +196,16 @@ impl Bench {
         self.doll_told.is_none()
     }
 
-    /// The outputs that move `actuator`. `told` are the controller's last ones: they keep the others where they are, or
-    /// on their way. An interlock that says no is obeyed unless `force`.
+    /// The outputs that move `actuator`. What the controller told last keeps the others where they are, or on their way, and
+    /// its trust in the sensors is this bench's: without a controller they count as never seen to move. An interlock that says
+    /// no is obeyed unless `force`.
     ///
     /// # Errors
     /// Why it is not moved.
     pub fn plan(
         &self,
         actuator: Actuator,
-        told: &crate::status::Outputs,
+        controller: Option<&Status>,
         force: bool,
         params: &Params,
         now: Time,
@@ -202,18 +214,22 @@ impl Bench {
             Actuator::Cylinder { number, out } => {
                 let sensors = self.pedestal.ok_or(Refusal::NoSensors)?;
                 let rest = || self.pedestal_rest(params, now).unwrap_or(sensors.cylinders);
-                let told = told.daiza.unwrap_or_else(rest);
+                let told = controller.and_then(|seen| seen.outputs.daiza).unwrap_or_else(rest);
                 let mut next = told;
                 let no = || Refusal::Hardware("there are four cylinders".to_owned());
                 *next.get_mut(usize::from(number.wrapping_sub(1))).ok_or_else(no)? = out;
-                let history = &self.pedestal_history;
+                let mut history = self.pedestal_history.clone();
+                history.trust = controller.map(|seen| seen.trust.daiza).unwrap_or(history.trust);
+                let history = &history;
                 let view = View::<Pedestal> { sensors: &sensors, command: &told, history, params, now };
                 (Outputs::Pedestal(next), Pedestal::interlock(&view, &next))
             }
             _ => {
                 let sensors = self.doll.ok_or(Refusal::NoSensors)?;
-                let history = doll::History::default();
-                let told = told.hina.or_else(|| self.doll_rest(params, now));
+                let mut history = doll::History::default();
+                history.trust = controller.map(|seen| seen.trust.hina).unwrap_or_default();
+                let told = controller.and_then(|seen| seen.outputs.hina);
+                let told = told.or_else(|| self.doll_rest(params, now));
                 let told = told.or_else(|| Doll::resting(&sensors, None, &history, params, now).ok());
                 let told = told.ok_or(Refusal::NoRest)?;
                 let next = actuator.apply(told, params.profile)?;
@@ -293,7 +309,15 @@ impl Bench {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::status::Outputs as Told;
+    use crate::status::{self, Trust};
+
+    /// A controller that told this and has seen all sensors move.
+    fn controller(daiza: Option<Cylinders>) -> Status {
+        let outputs = status::Outputs { daiza, hina: None };
+        let daiza = pedestal::Trust { moved: [true; 4], ..pedestal::Trust::default() };
+        let hina = doll::Trust { tilt_moved: true, ..doll::Trust::default() };
+        Status { outputs, trust: Trust { daiza, hina }, ..Status::default() }
+    }
 
     fn at(millis: u64) -> Time {
         Time::from_millis(millis)
@@ -313,18 +337,19 @@ mod tests {
         let params = Params::defaults(Profile::Document);
         let mut bench = Bench::default();
         let out = Actuator::Cylinder { number: 4, out: true };
-        let told = Told { daiza: Some([true, true, false, false]), hina: None };
-        assert_eq!(bench.plan(out, &told, false, &params, at(0)), Err(Refusal::NoSensors));
+        let seen = controller(Some([true, true, false, false]));
+        let told = Some(&seen);
+        assert_eq!(bench.plan(out, told, false, &params, at(0)), Err(Refusal::NoSensors));
         let sensors = pedestal::Sensors { pedestal: false, cylinders: [true, true, false, false] };
         bench.sense_pedestal(sensors, &params, at(0));
-        let moved = bench.plan(out, &told, true, &params, at(10)).unwrap();
+        let moved = bench.plan(out, told, true, &params, at(10)).unwrap();
         assert_eq!(moved.outputs, Outputs::Pedestal([true, true, false, true]));
         assert!(!bench.arrived(&moved));
         let sensors = pedestal::Sensors { pedestal: false, cylinders: [true, true, false, true] };
         bench.sense_pedestal(sensors, &params, at(1000));
         assert!(bench.arrived(&moved));
         let fifth = Actuator::Cylinder { number: 5, out: true };
-        assert!(matches!(bench.plan(fifth, &told, true, &params, at(0)), Err(Refusal::Hardware(_))));
+        assert!(matches!(bench.plan(fifth, told, true, &params, at(0)), Err(Refusal::Hardware(_))));
     }
 
     #[test]
@@ -334,9 +359,9 @@ mod tests {
         let sensors = doll::Sensors { tilt: 90.0, down: true, ..doll::Sensors::default() };
         let bench = doll_bench(sensors, &params);
         let fold = Actuator::Tilt { degrees: 180.0 };
-        let refused = bench.plan(fold, &Told::default(), false, &params, at(2000)).unwrap_err();
+        let refused = bench.plan(fold, None, false, &params, at(2000)).unwrap_err();
         assert!(refused.to_string().ends_with("; --force moves anyway"), "{refused}");
-        let moved = bench.plan(fold, &Told::default(), true, &params, at(2000)).unwrap();
+        let moved = bench.plan(fold, None, true, &params, at(2000)).unwrap();
         assert!(moved.overridden.is_some());
         let Outputs::Doll(next) = moved.outputs else { panic!("{moved:?}") };
         assert_eq!((next.tilt, next.lift), (180.0, Lift::Hold), "the lift stays where it is");
@@ -347,7 +372,7 @@ mod tests {
         let params = Params::defaults(Profile::Document);
         let bench = doll_bench(doll::Sensors { tilt: 90.0, down: true, ..Default::default() }, &params);
         for actuator in [Actuator::Guide(Guide::Out), Actuator::Latch { number: 1 }] {
-            let refused = bench.plan(actuator, &Told::default(), true, &params, at(2000));
+            let refused = bench.plan(actuator, None, true, &params, at(2000));
             assert!(matches!(refused, Err(Refusal::Hardware(_))), "{actuator:?}");
         }
     }
@@ -356,13 +381,37 @@ mod tests {
     fn a_fired_latch_is_relaxed_again() {
         let params = Params::defaults(Profile::Nucleo);
         let bench = doll_bench(doll::Sensors { tilt: 90.0, down: true, ..Default::default() }, &params);
-        let moved =
-            bench.plan(Actuator::Latch { number: 2 }, &Told::default(), true, &params, at(2000)).unwrap();
+        let moved = bench.plan(Actuator::Latch { number: 2 }, None, true, &params, at(2000)).unwrap();
         let rest = bench.rest(&moved, &params);
         let (Outputs::Doll(fired), Some(Outputs::Doll(relaxed))) = (moved.outputs, rest) else {
             panic!("{moved:?}")
         };
         assert_eq!((fired.latches, relaxed.latches), ([false, true], [false, false]));
         assert!(!bench.arrived(&moved), "latch 2 has not moved");
+    }
+
+    #[test]
+    fn nothing_is_lifted_by_hand_on_a_sensor_that_the_controller_does_not_believe_or_nobody_has_seen_move() {
+        let params = Params::defaults(Profile::Document);
+        let mut bench = Bench::default();
+        let sensors = pedestal::Sensors { pedestal: false, cylinders: [false, false, true, true] };
+        bench.sense_pedestal(sensors, &params, at(0));
+        bench.sense_pedestal(sensors, &params, at(2000));
+        let lift = Actuator::Cylinder { number: 4, out: false };
+        let lifts = |seen: Option<&Status>| bench.plan(lift, seen, false, &params, at(2000));
+        let refused = lifts(None).unwrap_err().to_string();
+        assert!(refused.contains("cylinders 1 and 2 have not been seen to move"), "{refused}");
+        let mut seen = controller(Some(sensors.cylinders));
+        assert!(lifts(Some(&seen)).is_ok());
+        seen.trust.daiza.caught[1] = true;
+        let refused = lifts(Some(&seen)).unwrap_err().to_string();
+        assert!(refused.contains("the sensor of cylinder 2 did not follow it"), "{refused}");
+        assert!(bench.plan(lift, Some(&seen), true, &params, at(2000)).is_ok(), "--force");
+
+        let bench = doll_bench(doll::Sensors { tilt: 90.0, down: true, ..Default::default() }, &params);
+        let up = Actuator::Lift(Lift::Up);
+        let refused = bench.plan(up, None, false, &params, at(2000)).unwrap_err().to_string();
+        assert!(refused.contains("the potentiometer has not been seen to move"), "{refused}");
+        assert!(bench.plan(up, Some(&controller(None)), false, &params, at(2000)).is_ok());
     }
 }

@@ -46,6 +46,9 @@ pub struct Status {
     pub outputs: Outputs,
     /// What the sensors told last.
     pub sensed: Sensed,
+    /// How far they are believed.
+    #[serde(default)]
+    pub trust: Trust,
 }
 
 /// The lantern.
@@ -73,6 +76,31 @@ pub struct Sensed {
     pub daiza: Option<pedestal::Sensors>,
     /// The doll's.
     pub hina: Option<doll::Sensors>,
+}
+
+/// How far the sensors are believed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Trust {
+    /// The pedestal's.
+    pub daiza: pedestal::Trust,
+    /// The doll's.
+    pub hina: doll::Trust,
+}
+
+impl Trust {
+    /// The sensors that did not follow and confirm nothing until they are seen to move, for people.
+    pub fn caught(&self, which: Which) -> Vec<String> {
+        match which {
+            Which::Pedestal => {
+                let caught = (0..4).filter(|i| self.daiza.caught[*i]);
+                caught.map(|i| format!("cylinder {}", i + 1)).collect()
+            }
+            Which::Doll => {
+                let tilt = self.hina.caught_tilt.map(|_| "potentiometer".to_owned());
+                tilt.into_iter().chain(self.hina.caught_ends.map(|_| "end switches".to_owned())).collect()
+            }
+        }
+    }
 }
 
 /// One mechanism.
@@ -249,6 +277,7 @@ impl Status {
             hina: Part::new(&status.doll, now, wall),
             outputs: Outputs { daiza: daiza_told.copied(), hina: hina_told.copied() },
             sensed: Sensed { daiza: daiza_sensed.copied(), hina: hina_sensed.copied() },
+            trust: engine.trust(),
         }
     }
 
@@ -314,7 +343,11 @@ impl Status {
     pub fn diagnostics(&self, stamp: builtin_interfaces::msg::Time) -> DiagnosticArray {
         let part = |which| {
             let (told, senses) = (self.told(which), self.senses(which));
-            self.part(which).diagnostic(which, told.unwrap_or_default(), senses.unwrap_or_default())
+            let mut status =
+                self.part(which).diagnostic(which, told.unwrap_or_default(), senses.unwrap_or_default());
+            let value = self.trust.caught(which).join(", ");
+            status.values.push(KeyValue { key: "not_believed".to_owned(), value });
+            status
         };
         let light = if self.bonbori.lit { "on" } else { "off" };
         let values = [

@@ -88,16 +88,32 @@ struct Judge {
     cylinders: Option<pedestal::Cylinders>,
     told: [Option<Time>; 4],
     outputs: Option<doll::Command>,
+    /// Clamp sensors that were ever seen to change.
+    moved: [bool; 2],
 }
 
 impl Judge {
     fn new(params: Params) -> Self {
-        Self { params, pedestal: None, doll: None, cylinders: None, told: [None; 4], outputs: None }
+        Self {
+            params,
+            pedestal: None,
+            doll: None,
+            cylinders: None,
+            told: [None; 4],
+            outputs: None,
+            moved: [false; 2],
+        }
     }
 
     fn sees(&mut self, input: &Input, now: Time) {
         match input {
-            Input::PedestalSensors(Ok(sensors)) => self.pedestal = Some((*sensors, now)),
+            Input::PedestalSensors(Ok(sensors)) => {
+                if let Some((before, _)) = self.pedestal.replace((*sensors, now)) {
+                    for i in 0..2 {
+                        self.moved[i] |= before.cylinders[i] != sensors.cylinders[i];
+                    }
+                }
+            }
             Input::DollSensors(Ok(sensors)) => self.doll = Some((*sensors, now)),
             _ => {}
         }
@@ -124,6 +140,7 @@ impl Judge {
                 "lifts although the clamp is not where it was sent"
             );
             prop_assert_eq!(next[0], next[1], "lifts with a clamp that is open on one side");
+            prop_assert_eq!(self.moved, [true; 2], "lifts on a sensor that may be dead");
             for told in self.told[..2].iter().flatten() {
                 prop_assert!(now - *told >= Duration::from_secs(1), "lifts before the clamp settled");
             }

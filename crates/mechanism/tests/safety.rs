@@ -72,6 +72,103 @@ fn a_sensor_that_did_not_follow_confirms_no_interlock_until_it_is_seen_to_move()
     }
 }
 
+/// "Switch it off and on again" must not make a dead sensor a witness.
+#[test]
+fn a_restarted_controller_lifts_nothing_on_a_sensor_that_it_has_not_seen_move() {
+    let mut world = document();
+    world.model.add_fault(Fault::DeadCylinderSensor(1));
+    world.phases(DEPLOY, LEAVE_ALONE);
+    world.finish();
+    world.model.add_fault(Fault::StuckCylinder(1));
+    world.restart_controller();
+    world.phases(STOW, LEAVE_ALONE);
+    world.finish();
+    assert_eq!(world.model.cylinder_positions()[3], 1.0, "not lifted with the clamp half open");
+    let (outcome, reason) = ended(&world, Which::Pedestal);
+    assert_eq!(outcome, Outcome::Refused);
+    let unseen = "the sensor of cylinder 2 has not been seen to move since the controller began";
+    assert!(reason.contains(unseen), "{reason}");
+    // The way out is to see it move.
+    world.model.clear_faults();
+    world.run(1.5);
+    for phase in [DEPLOY, STOW] {
+        world.phases(phase, LEAVE_ALONE);
+        world.finish();
+        assert_eq!(world.engine.status(world.now).pedestal.reached, Some(phase));
+    }
+}
+
+#[test]
+fn a_restarted_controller_lowers_and_places_what_is_carried_and_stays_where_nothing_is_lifted() {
+    let mut world = document();
+    for code in [1, 4] {
+        // READY and CLAMP: the arm is up already.
+        world.goal(Which::Pedestal, code, code);
+        world.finish();
+        assert_eq!(world.ended(code).map(|(outcome, _)| outcome), Some(Outcome::Done));
+    }
+    world.phases(STOW, LEAVE_ALONE);
+    world.finish();
+    assert_eq!(world.engine.status(world.now).pedestal.reached, Some(STOW));
+    world.restart_controller();
+    world.phases(PLACE, LEAVE_ALONE);
+    world.finish();
+    assert_eq!(world.engine.status(world.now).pedestal.reached, Some(PLACE));
+    assert_eq!(world.model.cylinder_positions(), [1.0; 4]);
+}
+
+#[test]
+fn another_publisher_has_to_show_its_sensors_moving_anew() {
+    let mut world = document();
+    for phase in [DEPLOY, STOW, DEPLOY] {
+        world.phases(phase, LEAVE_ALONE);
+        world.finish();
+    }
+    world.goal(Which::Pedestal, 1, 4);
+    world.finish();
+    assert_eq!(world.engine.trust().daiza.moved[..2], [true, true]);
+    for id in [1, 2] {
+        let admitted =
+            world.engine.admit(Which::Pedestal, &source(id, "/agent", Kind::Hardware), None, world.now);
+        assert!(admitted.is_ok() || id == 2);
+        world.run(3.0);
+    }
+    assert!(
+        world.engine.admit(Which::Pedestal, &source(2, "/agent", Kind::Hardware), None, world.now).is_ok()
+    );
+    world.run(1.5);
+    assert_eq!(world.engine.trust().daiza.moved[..2], [false, false]);
+    world.goal(Which::Pedestal, 2, 3);
+    world.finish();
+    let (outcome, reason) = world.ended(2).expect("it has ended");
+    assert_eq!(outcome, Outcome::Refused);
+    assert!(reason.contains("cylinders 1 and 2 have not been seen to move"), "{reason}");
+}
+
+#[test]
+fn a_restarted_controller_sends_no_lift_off_on_a_potentiometer_that_it_has_not_seen_move() {
+    for profile in [Profile::Document, Profile::Nucleo] {
+        let mut world = World::settled(profile, false);
+        world.goal(Which::Doll, 1, 4);
+        world.finish();
+        // The tray is folded back, and the potentiometer stays at 90°.
+        world.model.hold_potentiometer(Some(90.0));
+        world.restart_controller();
+        world.goal(Which::Doll, 2, 3);
+        world.finish();
+        let (outcome, reason) = world.ended(2).expect("it has ended");
+        assert_eq!(outcome, Outcome::Refused, "{profile:?}");
+        assert!(reason.contains("the potentiometer has not been seen to move"), "{reason}");
+        assert_eq!(world.model.height(), 1.0);
+        world.model.hold_potentiometer(None);
+        for (id, goal) in [(3, 4), (4, 3)] {
+            world.goal(Which::Doll, id, goal);
+            world.finish();
+            assert_eq!(world.ended(id).map(|(outcome, _)| outcome), Some(Outcome::Done), "{profile:?}");
+        }
+    }
+}
+
 #[test]
 fn a_sensor_is_caught_although_its_goal_was_pre_empted_meanwhile() {
     let mut world = document();
@@ -301,9 +398,9 @@ fn nothing_is_begun_while_others_publish_the_outputs() {
     }
     world.input(Input::Rivals { which: Which::Pedestal, names: vec![] });
     world.run(3.0);
-    world.phases(STOW, LEAVE_ALONE);
+    world.phases(DEPLOY, LEAVE_ALONE);
     world.finish();
-    assert_eq!(world.engine.status(world.now).pedestal.reached, Some(STOW));
+    assert_eq!(world.engine.status(world.now).pedestal.reached, Some(DEPLOY));
 }
 
 /// A burst of samples that waited somewhere: the tray is held where it was, and has moved on since.

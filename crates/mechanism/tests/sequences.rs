@@ -392,6 +392,7 @@ fn a_repeated_phase_is_one_command() {
 #[test]
 fn a_new_phase_preempts_and_says_so() {
     let mut world = document();
+    world.work_the_clamp();
     world.model.press(Switch::Pedestal, Some(true));
     world.phases(DEPLOY, LEAVE_ALONE);
     world.run(0.5);
@@ -424,6 +425,7 @@ fn a_stream_of_phases_does_not_restart_what_was_stopped() {
 #[test]
 fn two_fighting_clients_get_the_latest_new_wish_and_no_war() {
     let mut world = document();
+    world.work_the_clamp();
     for round in 0..40 {
         world.phases(DEPLOY, LEAVE_ALONE);
         if round == 5 {
@@ -823,6 +825,7 @@ fn in_the_nucleo_profile_phase_zero_is_no_command() {
 #[test]
 fn another_nodes_outputs_take_over_and_are_remembered() {
     let mut world = document();
+    world.work_the_clamp();
     world.phases(DEPLOY, LEAVE_ALONE);
     world.run(0.3);
     let theirs = [false, false, true, true];

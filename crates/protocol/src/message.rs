@@ -66,7 +66,7 @@ pub enum Command {
 }
 
 impl Command {
-    pub(crate) fn ask(self) -> Kind {
+    pub fn ask(self) -> Kind {
         match self {
             Self::Start => Kind::Start,
             Self::Stop => Kind::Stop,

@@ -1,6 +1,6 @@
 //! Names of systems: what a user writes, what a system calls itself, what stands in a target list.
 
-use std::fmt;
+use std::{collections::HashSet, fmt};
 
 pub use rosless_wire::names::NameError;
 use rosless_wire::names::check_full_name;
@@ -50,6 +50,29 @@ impl SystemId {
     }
 }
 
+/// A list of targets in which names are looked up instead of compared one by one: it may be as long as there are systems,
+/// and each of them is to be found in it.
+#[derive(Debug)]
+pub struct Listed<'a> {
+    bare: HashSet<&'a str>,
+    full: HashSet<&'a str>,
+}
+
+impl<'a> Listed<'a> {
+    /// Of the texts in a message or a request.
+    pub fn new(names: &'a [String]) -> Self {
+        let (full, bare): (Vec<&str>, Vec<&str>) =
+            names.iter().map(String::as_str).partition(|name| name.contains('/'));
+        let full = full.into_iter().map(|name| name.trim_start_matches('/')).collect();
+        Self { bare: bare.into_iter().collect(), full }
+    }
+
+    /// Whether one of them [means](SystemId::is_meant_by) this system.
+    pub fn means(&self, id: &SystemId) -> bool {
+        self.bare.contains(id.bare()) || self.full.contains(&id.0[1..])
+    }
+}
+
 impl fmt::Display for SystemId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.short())
@@ -85,6 +108,13 @@ mod tests {
         assert!(lab.is_meant_by("cam") && lab.is_meant_by("/lab/cam") && lab.is_meant_by("lab/cam"));
         assert!(!lab.is_meant_by("/cam") && !root.is_meant_by("/lab/cam"));
         assert!(!root.is_meant_by("") && !root.is_meant_by("camera") && !root.is_meant_by("ca"));
+        for text in ["cam", "/cam", "/lab/cam", "lab/cam", "//lab/cam", "", "camera", "ca"] {
+            let list = ["other".to_owned(), text.to_owned()];
+            let listed = Listed::new(&list);
+            for id in [&root, &lab] {
+                assert_eq!(listed.means(id), id.is_meant_by(text), "{text:?} and {id:?}");
+            }
+        }
         // A ROS 1 system calls itself by its full name.
         assert_eq!(SystemId::resolve("/lab", "/cam").unwrap(), root);
     }

@@ -3,11 +3,9 @@
 use std::{cell::RefCell, collections::HashMap, path::PathBuf, time::Duration};
 
 use rosless_bag::Definition;
-use rosless_graph::{Graph, Handle, Node, graph::Endpoint};
-use rosless_schema::{Registry, SchemaError, TypeDescription};
-use rosless_wire::type_description_interfaces::srv::{
-    GetTypeDescription, GetTypeDescriptionRequest, GetTypeDescriptionResponse,
-};
+use rosless_graph::{Handle, Node, descriptions};
+use rosless_schema::{Registry, SchemaError};
+use rosless_wire::type_description_interfaces::srv::GetTypeDescription;
 
 /// How long a publisher may take to describe its type.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -71,12 +69,6 @@ impl Types {
         })
     }
 
-    /// The service that can describe an endpoint's type.
-    pub fn describer(graph: &Graph, endpoint: &Endpoint) -> Option<String> {
-        let service = format!("{}/get_type_description", graph.node_of(&endpoint.gid)?);
-        graph.services().contains_key(&service).then_some(service)
-    }
-
     /// Asks a publisher's node for the definition; `done` gets it, or why there is none.
     ///
     /// # Errors
@@ -89,19 +81,17 @@ impl Types {
         done: impl FnOnce(&mut S, Result<Known, String>) + 'static,
     ) -> rosless_graph::Result<()> {
         let client = handle.client::<GetTypeDescription>(node, service)?;
-        let request = GetTypeDescriptionRequest {
-            type_name: name.to_owned(),
-            type_hash: hash.to_owned(),
-            include_type_sources: false,
-        };
+        let request = descriptions::question(name, hash);
         let (name, hash) = (name.to_owned(), hash.to_owned());
         let kept = std::rc::Rc::new(RefCell::new(Some(client)));
         let keeper = kept.clone();
         let slot = kept.borrow();
         if let Some(client) = slot.as_ref() {
             client.call(&request, PATIENCE, move |app, answer| {
-                let answer = answer.map_err(|error| error.to_string());
-                done(app, answer.and_then(|answer| read(answer, &name, &hash)));
+                let read = |answer| descriptions::read(answer, &name, &hash);
+                let registry = answer.map_err(|error| error.to_string()).and_then(read);
+                let known = |registry| Known::of(&registry, &name).map_err(|error| error.to_string());
+                done(app, registry.and_then(known));
                 if let Some(client) = keeper.borrow_mut().take() {
                     client.close();
                 }
@@ -114,20 +104,4 @@ impl Types {
     pub fn learn(&self, name: &str, known: &Known) {
         self.described.borrow_mut().insert((name.to_owned(), known.hash.clone()), known.clone());
     }
-}
-
-fn read(answer: GetTypeDescriptionResponse, name: &str, hash: &str) -> Result<Known, String> {
-    if !answer.successful {
-        return Err(answer.failure_reason);
-    }
-    let description: TypeDescription = serde_json::to_value(&answer.type_description)
-        .and_then(serde_json::from_value)
-        .map_err(|error| format!("unusable type description: {error}"))?;
-    if description.rihs01() != hash {
-        return Err(format!("the description it gives of {name} does not have hash {hash}"));
-    }
-    // A registry of its own: this version may differ from the one known here.
-    let mut registry = Registry::new();
-    registry.add_description(&description).map_err(|error| error.to_string())?;
-    Known::of(&registry, name).map_err(|error| error.to_string())
 }

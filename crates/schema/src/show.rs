@@ -1,6 +1,8 @@
 //! Definitions as `ros2 interface show` prints them.
 
-use crate::definition::{BaseType, Kind, Structure};
+use std::collections::BTreeSet;
+
+use crate::definition::{BaseType, Field, Kind, Literal, Structure};
 use crate::layout::MAX_DEPTH;
 use crate::python;
 use crate::registry::{Registry, SchemaError};
@@ -29,40 +31,68 @@ impl Registry {
     }
 }
 
-/// What stands between the definitions of [`Registry::whole_definition`].
-const RULE: &str = "================================================================================";
+/// The line that stands between the definitions of [`Registry::whole_definition`], before their titles.
+pub const RULE: &str = "================================================================================";
+
+/// `pkg/msg/Type` as definitions refer to it: `pkg/Type`.
+pub fn short_name(name: &str) -> String {
+    let mut parts = name.split('/');
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some(package), Some(_), Some(ty)) => format!("{package}/{ty}"),
+        _ => name.to_owned(),
+    }
+}
 
 impl Registry {
-    /// The definition of a message, or of a service's request or response, and after it those of all types it contains, each
-    /// below a line `MSG: package/Type`: the text that files and other tools call `ros2msg`.
+    /// The definition of a message, or of a type that a service or action implies, and after it those of all types it
+    /// contains, each once below [`RULE`] and a line `MSG: package/Type`: the text that files and other tools call `ros2msg`.
     pub fn whole_definition(&self, name: &str) -> Result<String, SchemaError> {
-        let description = self.description(name)?;
-        let mut text = self.one_definition(&description.type_description.type_name)?;
-        for referenced in &description.referenced_type_descriptions {
-            let name = &referenced.type_name;
-            let short = name.replacen("/msg/", "/", 1);
-            text.push_str(&format!("{RULE}\nMSG: {short}\n{}", self.one_definition(name)?));
+        let name = self.full_name(name)?;
+        let mut text = String::new();
+        let (mut seen, mut pending) = (BTreeSet::from([name.clone()]), vec![name.clone()]);
+        while let Some(next) = pending.pop() {
+            if next != name {
+                text += &format!("\n{RULE}\nMSG: {}\n", short_name(&next));
+            }
+            let structure = self.structure(&next)?;
+            match self.source(&next) {
+                Some((Kind::Msg, source)) => text += source.trim_end(),
+                // No file has just this.
+                _ => text += fields_and_constants(&structure).trim_end(),
+            }
+            let nested = structure.fields.iter().rev().filter_map(|field| match &field.ty.base {
+                BaseType::Message(nested) => Some(nested.clone()),
+                _ => None,
+            });
+            pending.extend(nested.filter(|nested| seen.insert(nested.clone())));
         }
+        text.push('\n');
         Ok(text)
     }
+}
 
-    /// As it is written, or, where no file has just this, its constants and fields.
-    fn one_definition(&self, name: &str) -> Result<String, SchemaError> {
-        if let Some((Kind::Msg, source)) = self.source(name) {
-            return Ok(format!("{}\n", source.trim_end()));
-        }
-        let structure = self.structure(name)?;
-        let constants = structure
-            .constants
-            .iter()
-            .map(|c| format!("{} {}={}\n", c.ty, c.name, python::literal(&c.value)));
-        let fields = structure.fields.iter().map(|field| match &field.ty.base {
-            BaseType::Message(name) => {
-                format!("{}{} {}\n", name.replacen("/msg/", "/", 1), field.ty.arity, field.name)
-            }
-            _ => format!("{} {}\n", field.ty, field.name),
-        });
-        Ok(constants.chain(fields).collect())
+fn fields_and_constants(structure: &Structure) -> String {
+    let constants =
+        structure.constants.iter().map(|c| format!("{} {}={}\n", c.ty, c.name, written(&c.value)));
+    let fields = structure.fields.iter().map(|Field { name, ty, default }| {
+        let base = match &ty.base {
+            BaseType::Message(nested) => short_name(nested),
+            other => other.to_string(),
+        };
+        let default = default.as_ref().map_or_else(String::new, |value| format!(" {}", written(value)));
+        format!("{base}{} {name}{default}\n", ty.arity)
+    });
+    constants.chain(fields).collect()
+}
+
+/// A value as files have it.
+fn written(value: &Literal) -> String {
+    match value {
+        Literal::Bool(value) => value.to_string(),
+        Literal::Int(value) => value.to_string(),
+        Literal::Float(value) => python::float(*value),
+        Literal::String(text) => serde_json::to_string(text).unwrap_or_default(),
+        Literal::List(items) => format!("[{}]", items.iter().map(written).collect::<Vec<_>>().join(", ")),
     }
 }
 

@@ -300,11 +300,11 @@ fn a_whole_definition_has_every_type_once_and_can_be_read_again() {
     let text = registry.whole_definition("geometry_msgs/msg/PoseStamped").unwrap();
     let titles: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("MSG: ")).collect();
     let expected = [
-        "builtin_interfaces/Time",
-        "geometry_msgs/Point",
-        "geometry_msgs/Pose",
-        "geometry_msgs/Quaternion",
         "std_msgs/Header",
+        "builtin_interfaces/Time",
+        "geometry_msgs/Pose",
+        "geometry_msgs/Point",
+        "geometry_msgs/Quaternion",
     ];
     assert_eq!(titles, expected);
     let request = registry.whole_definition("std_srvs/srv/SetBool_Request").unwrap();

@@ -86,6 +86,20 @@ enum State {
     Closing,
 }
 
+/// What is sent after a head, read as the client takes it: nobody waits for a disk with all of it in memory.
+pub struct Stream {
+    /// Bytes that it has; what is missing in the end ends the connection, so that the client sees that it is not whole.
+    pub length: u64,
+    /// Where they come from; must not block for long.
+    pub source: Box<dyn Read>,
+}
+
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stream").field("length", &self.length).finish_non_exhaustive()
+    }
+}
+
 /// Messages are turned into bytes while less than this waits to be sent: what is bytes can no longer be dropped.
 const IN_FLIGHT: usize = 64 * 1024;
 /// A WebSocket's own buffers; small, because there are many of them.
@@ -100,6 +114,9 @@ pub struct Connection {
     input: Vec<u8>,
     output: Vec<u8>,
     sent: usize,
+    /// What follows the output, and whether there was something: whoever loads a file may take its time.
+    stream: Option<Stream>,
+    loads: bool,
     outbox: Outbox,
     /// When it was last heard, when its head began, when it last took something: on the driver's clock.
     heard: Duration,
@@ -117,6 +134,8 @@ impl Connection {
             input: Vec::new(),
             output: Vec::new(),
             sent: 0,
+            stream: None,
+            loads: false,
             outbox: Outbox::default(),
             heard: now,
             began: now,
@@ -165,7 +184,7 @@ impl Connection {
     }
 
     fn refuse(&mut self, status: u16, text: &'static str, events: &mut Vec<Event>) {
-        self.output.extend(Response::text(status, text).encode(true, true));
+        self.output.extend(Response::text(status, text).encode(true, true, None));
         self.close(text, events);
     }
 
@@ -181,14 +200,35 @@ impl Connection {
     pub fn respond(&mut self, response: &Response, now: Duration, events: &mut Vec<Event>) {
         let State::Asked(request) = &self.state else { return };
         let close = request.wants_close() || response.status >= 400;
-        let bytes = response.encode(request.method != "HEAD", close);
-        self.output.extend(bytes);
+        self.output.extend(response.encode(request.method != "HEAD", close, None));
         self.began = now;
         if close {
             self.close("answered", events);
         } else {
             self.state = State::Head;
             self.read_head(events);
+        }
+    }
+
+    /// Answers the request with this head and what the stream has; the connection ends with it.
+    pub fn respond_with(&mut self, response: &Response, stream: Stream, events: &mut Vec<Event>) {
+        let State::Asked(request) = &self.state else { return };
+        self.output.extend(response.encode(false, true, Some(stream.length)));
+        self.stream = (request.method != "HEAD").then_some(stream);
+        self.loads = true;
+        self.close("answered", events);
+    }
+
+    /// Takes more of the stream, if there is one.
+    fn read_stream(&mut self) {
+        let Some(stream) = &mut self.stream else { return };
+        let room = IN_FLIGHT.saturating_sub(self.output.len() - self.sent) as u64;
+        let before = self.output.len();
+        let read = (&mut stream.source).take(room.min(stream.length)).read_to_end(&mut self.output);
+        stream.length -= (self.output.len() - before) as u64;
+        let ended = room > 0 && self.output.len() == before;
+        if ended || read.is_err() || stream.length == 0 {
+            self.stream = None;
         }
     }
 
@@ -298,6 +338,7 @@ impl Connection {
                 self.output.append(&mut socket.get_mut().output);
             }
         }
+        self.read_stream();
         &self.output[self.sent..]
     }
 
@@ -311,12 +352,16 @@ impl Connection {
             self.output.clear();
             self.sent = 0;
             self.output.shrink_to(IN_FLIGHT);
+        } else if self.sent >= IN_FLIGHT {
+            // A client that never takes all of it must not make us keep what it took.
+            self.output.drain(..self.sent);
+            self.sent = 0;
         }
     }
 
     /// Whether everything was sent and nothing more will be.
     pub fn is_finished(&self) -> bool {
-        self.is_closing() && self.sent >= self.output.len()
+        self.is_closing() && self.sent >= self.output.len() && self.stream.is_none()
     }
 
     fn is_closing(&self) -> bool {
@@ -336,7 +381,7 @@ impl Connection {
     /// Looks at the clock: pings who is silent, ends who is silent for too long, too slow with its request, or takes
     /// nothing. `true`: it is to be cut off at once.
     pub fn tick(&mut self, now: Duration, events: &mut Vec<Event>) -> bool {
-        let waits = self.sent < self.output.len() || !self.outbox.is_empty();
+        let waits = self.sent < self.output.len() || !self.outbox.is_empty() || self.stream.is_some();
         if waits && now.saturating_sub(self.took) > self.limits.stall {
             self.close("it takes nothing", events);
             return true;
@@ -345,7 +390,7 @@ impl Connection {
             self.took = now;
         }
         match &mut self.state {
-            State::Closing => waits && now.saturating_sub(self.heard) > self.limits.stall,
+            State::Closing => waits && !self.loads && now.saturating_sub(self.heard) > self.limits.stall,
             State::Head | State::Asked(_) if now.saturating_sub(self.began) > self.limits.request => {
                 if self.input.is_empty() {
                     self.close("idle", events);
@@ -366,5 +411,67 @@ impl Connection {
             }
             _ => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Duration = Duration::ZERO;
+
+    fn asked(text: &str) -> Connection {
+        let mut connection = Connection::new(Limits::default(), NOW);
+        connection.receive(text.as_bytes(), NOW, &mut Vec::new());
+        connection
+    }
+
+    #[test]
+    fn a_client_that_is_always_a_little_behind_costs_no_more_memory() {
+        let mut connection = asked(
+            "GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
+             Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
+        );
+        assert!(connection.upgrade(None, NOW, &mut Vec::new()));
+        for _ in 0..1000 {
+            connection.send(Outgoing::Data(vec![0; 10_000].into()), &mut Vec::new());
+            let length = connection.output().len();
+            connection.wrote(length - 1, NOW);
+        }
+        assert!(connection.output.len() < 4 * IN_FLIGHT, "{} bytes are kept", connection.output.len());
+    }
+
+    #[test]
+    fn a_file_is_read_as_it_is_taken() {
+        let content: Vec<u8> = (0..1_000_000_u32).map(|i| i as u8).collect();
+        let mut connection = asked("GET /f HTTP/1.1\r\nHost: h\r\n\r\n");
+        let mut events = Vec::new();
+        let stream =
+            Stream { length: content.len() as u64, source: Box::new(io::Cursor::new(content.clone())) };
+        connection.respond_with(&Response::bytes("x/y", ""), stream, &mut events);
+        assert_eq!(events, [Event::Closed("answered")]);
+        let mut got = Vec::new();
+        // Long after a request would have been given up.
+        for second in 1..1000 {
+            let some = connection.output().to_vec();
+            assert!(connection.output.len() <= 2 * IN_FLIGHT && !connection.is_finished() || some.is_empty());
+            let some = &some[..some.len().min(10_000)];
+            got.extend_from_slice(some);
+            connection.wrote(some.len(), Duration::from_secs(second));
+            if connection.is_finished() {
+                break;
+            }
+            assert!(!connection.tick(Duration::from_secs(second), &mut events));
+        }
+        assert!(connection.is_finished());
+        let head = String::from_utf8_lossy(&got[..got.len() - content.len()]).into_owned();
+        assert!(head.contains("Content-Length: 1000000\r\n") && head.contains("Connection: close"), "{head}");
+        assert!(got.ends_with(&content));
+        let mut short = asked("GET /f HTTP/1.1\r\nHost: h\r\n\r\n");
+        let stream = Stream { length: 100, source: Box::new(io::Cursor::new(vec![1; 10])) };
+        short.respond_with(&Response::bytes("x/y", ""), stream, &mut events);
+        let length = short.output().len();
+        short.wrote(length, NOW);
+        assert!(short.output().is_empty() && short.is_finished(), "what is missing ends it");
     }
 }

@@ -203,8 +203,8 @@ impl Response {
         self
     }
 
-    /// As bytes; a `HEAD` gets no body.
-    pub(crate) fn encode(&self, body: bool, close: bool) -> Vec<u8> {
+    /// As bytes; a `HEAD` gets no body, and of a body that follows only the length is told.
+    pub(crate) fn encode(&self, body: bool, close: bool, follows: Option<u64>) -> Vec<u8> {
         let mut head = format!("HTTP/1.1 {} {}\r\n", self.status, reason(self.status));
         let secured = [
             (
@@ -224,7 +224,8 @@ impl Response {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
         if self.status != 304 {
-            head.push_str(&format!("Content-Length: {}\r\n", self.body.len()));
+            let length = follows.unwrap_or(self.body.len() as u64);
+            head.push_str(&format!("Content-Length: {length}\r\n"));
         }
         head.push_str("\r\n");
         let mut bytes = head.into_bytes();
@@ -319,9 +320,10 @@ mod tests {
         assert_eq!(&Response::asset(&asset, &request("")).body[..], b"plain");
         assert_eq!(&Response::asset(&asset, &request("Accept-Encoding: br, gzip;q=1\r\n")).body[..], b"gz");
         assert_eq!(Response::asset(&asset, &request("If-None-Match: \"t\"\r\n")).status, 304);
-        let text =
-            String::from_utf8(Response::text(200, "x").with("X", "a\r\nSet-Cookie: b").encode(true, true))
-                .unwrap();
+        let text = String::from_utf8(
+            Response::text(200, "x").with("X", "a\r\nSet-Cookie: b").encode(true, true, None),
+        )
+        .unwrap();
         assert!(text.contains("X: aSet-Cookie: b\r\n") && text.contains("default-src 'self'"), "{text}");
     }
 }

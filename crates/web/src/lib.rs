@@ -24,7 +24,7 @@ mod server;
 
 pub use access::{Access, Refusal, Role, Token};
 pub use bytes::Bytes;
-pub use connection::{Connection, Event, Message};
+pub use connection::{Connection, Event, Message, Stream};
 pub use http::{Asset, Request, Response};
 pub use limits::Limits;
 pub use outbox::Outgoing;

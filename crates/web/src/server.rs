@@ -10,7 +10,7 @@ use std::{
 
 use crate::{
     Limits, Response,
-    connection::{Connection, Event},
+    connection::{Connection, Event, Stream},
     outbox::Outgoing,
 };
 
@@ -96,7 +96,9 @@ impl Server {
             if self.clients.len() >= self.limits.clients && !self.make_room(events) {
                 self.counters.crowded += 1;
                 let full = Response::text(503, "too many connections; close some");
-                let _ = stream.set_nonblocking(true).and_then(|()| (&stream).write(&full.encode(true, true)));
+                let _ = stream
+                    .set_nonblocking(true)
+                    .and_then(|()| (&stream).write(&full.encode(true, true, None)));
                 continue;
             }
             // Small messages are worth sending at once.
@@ -201,6 +203,18 @@ impl Server {
         self.with(id, now, events, |connection, own| connection.respond(response, now, own));
     }
 
+    /// Answers a request with what is read bit by bit; see [`Connection::respond_with`].
+    pub fn respond_with(
+        &mut self,
+        id: ClientId,
+        response: &Response,
+        stream: Stream,
+        now: Duration,
+        events: &mut Vec<(ClientId, Event)>,
+    ) {
+        self.with(id, now, events, |connection, own| connection.respond_with(response, stream, own));
+    }
+
     /// Makes a client a WebSocket; see [`Connection::upgrade`].
     pub fn upgrade(
         &mut self,
@@ -243,13 +257,21 @@ impl Server {
 
     fn write(&mut self, id: ClientId, now: Duration, events: &mut Vec<(ClientId, Event)>) {
         let Some(client) = self.clients.get_mut(&id) else { return };
+        let mut written = 0;
         let failed = loop {
             let bytes = client.connection.output();
             if bytes.is_empty() {
                 break false;
             }
+            if written >= self.limits.turn {
+                self.unfinished.push(id);
+                break false;
+            }
             match (&*client.stream).write(bytes) {
-                Ok(length) => client.connection.wrote(length, now),
+                Ok(length) => {
+                    client.connection.wrote(length, now);
+                    written += length;
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break false,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => break true,

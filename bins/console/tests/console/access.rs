@@ -8,7 +8,7 @@ use crate::Console;
 #[test]
 fn only_this_machines_pages_are_served() {
     let console = Console::start(&DomainLease::acquire(), &[]);
-    for page in ["/", "/graph", "/capture"] {
+    for page in ["/", "/graph", "/capture", "/arm", "/motion"] {
         let (status, text) = console.ask(page, "");
         assert!(
             status == 200 && text.contains("default-src 'self'") && text.contains("<title>"),
@@ -47,4 +47,26 @@ fn beyond_this_machine_a_token_is_needed_and_another_one_to_command() {
     assert!(looks.ask(json!({"op": "stop"})).is_ok(), "STOP is for everybody");
     let mut operates = console.try_page(&format!("?token={operator}"), None).unwrap();
     assert!(operates.ask(command).is_ok());
+}
+
+#[test]
+fn read_only_means_everybody_looks_and_may_stop() {
+    let console = Console::start(&DomainLease::acquire(), &["--read-only"]);
+    let mut page = console.page();
+    let operator = page.hear("it is told so", |m| (m["op"] == "welcome").then(|| m["operator"].clone()));
+    assert_eq!(operator, json!(false));
+    for command in [
+        json!({"op": "publish", "topic": "/x", "type": "std_msgs/msg/String", "value": {"data": "x"}}),
+        json!({"op": "call", "service": "/x", "type": "std_srvs/srv/Trigger"}),
+        json!({"op": "set_parameter", "node": "/x", "name": "y", "value": 1, "type": 2}),
+        json!({"op": "actuate", "space": "", "actuator": {"lift": "up"}}),
+        json!({"op": "operate", "systems": ["mechanism"], "take": true}),
+        json!({"op": "hold", "key": "k",
+            "act": {"publish": {"topic": "/x", "type": "std_msgs/msg/String", "value": {"data": "x"}}},
+            "release": {"publish": {"topic": "/x", "type": "std_msgs/msg/String", "value": {"data": "x"}}}}),
+    ] {
+        let refused = page.ask(command.clone()).unwrap_err();
+        assert!(refused.contains("only looking is allowed"), "{command}: {refused}");
+    }
+    assert!(page.ask(json!({"op": "stop"})).is_ok() && page.ask(json!({"op": "takes"})).is_ok());
 }

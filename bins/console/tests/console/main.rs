@@ -3,7 +3,9 @@
 mod access;
 mod browser;
 mod foxglove;
+mod hostile;
 mod operating;
+mod robots;
 
 use std::{
     io::{Read as _, Write as _},

@@ -1,7 +1,6 @@
 //! Controller, stand-in and an observer on a DDS domain of their own.
 
 use std::{
-    ops::{Deref, DerefMut},
     process::{ChildStdin, ExitStatus},
     sync::OnceLock,
     time::Duration,
@@ -195,19 +194,7 @@ impl Rig {
     }
 }
 
-impl Deref for Rig {
-    type Target = rosless_tests::Rig<Observed>;
-
-    fn deref(&self) -> &rosless_tests::Rig<Observed> {
-        &self.rig
-    }
-}
-
-impl DerefMut for Rig {
-    fn deref_mut(&mut self) -> &mut rosless_tests::Rig<Observed> {
-        &mut self.rig
-    }
-}
+rosless_tests::extends_rig!(Rig, Observed);
 
 fn dummy_program() -> &'static str {
     static PROGRAM: OnceLock<String> = OnceLock::new();

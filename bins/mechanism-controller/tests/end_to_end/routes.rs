@@ -7,9 +7,42 @@ use rosless_mechanism::messages::Document;
 use rosless_wire::{
     geometry_msgs::msg::PoseStamped,
     mecha_control::msg::{MechaState, PointAndMechaStateArray},
+    nav_msgs::msg::Odometry,
 };
 
 use crate::rig::Rig;
+
+#[test]
+fn a_point_whose_phases_take_too_long_halts_the_route_and_the_place_may_come_from_odometry() {
+    let mut rig = Rig::new::<Document>();
+    let _dummy = rig.dummy(&[]);
+    let _controller = rig.controller(&[]);
+    let at_origin = |rig: &Rig, topic: &str| {
+        let publisher = rig.node.publisher::<Odometry>(topic, Qos::sensor_data()).expect("publisher");
+        rig.events.timer(Duration::from_millis(50), move |_| {
+            let mut odometry = Odometry::default();
+            odometry.pose.pose.position.x = 0.02;
+            odometry.pose.pose.orientation.w = 1.0;
+            publisher.publish(&odometry);
+        })
+    };
+    // Nobody presses the wall switches: the doll's collect waits for half a minute.
+    let _publisher = rig.start(&["route", "publish", "0,0:hina=collect", "9,9", "--rate", "5"]);
+    let odom = at_origin(&rig, "odom");
+    let follower = rig.start(&["route", "follow", "--from", "odom", "--timeout", "2"]);
+    rig.until_line(&follower, "point 1 reached: 0.00, 0.00: hina collect");
+    rig.until_line(&follower, "waits for wall switches 1 and 2");
+    rig.finish(follower).fails(1, "the phases of point 1 have not ended within 2 s: the route is halted");
+    rig.until_status("what it began is stopped", |s| s["hina"]["ended"]["outcome"] == "stopped");
+
+    odom.cancel();
+    let _other = at_origin(&rig, "elsewhere");
+    let follow = ["route", "follow", "--from", "odom", "--topic", "elsewhere", "--timeout", "30"];
+    let follower = rig.start(&follow);
+    rig.until_line(&follower, "point 1 reached");
+    follower.signal("INT");
+    rig.finish(follower).fails(130, "hina: stopped");
+}
 
 /// A robot whose place the test chooses.
 fn robot(rig: &Rig) -> Rc<Cell<(f64, f64)>> {

@@ -168,6 +168,17 @@ fn a_command_whose_controller_is_restarted_says_so_and_does_not_ask_again() {
     rig.finish(deploy).fails(1, "daiza: deploy no outcome: the controller was restarted");
     assert!(!second.output().contains("deploy begins"), "{}", second.output());
 
+    let (keys, mut typed) = rig.start_with_stdin(&["keys"]);
+    keys.wait_for_line("Space or Esc: STOP", rig::PATIENCE);
+    let told = rig.seen.pedestal.len();
+    typed.write_all(b"q").expect("the command reads");
+    rig.until("the arm is told to go down", |seen| seen.pedestal.len() > told);
+    second.signal("KILL");
+    drop(second);
+    let second = rig.controller(&[]);
+    rig.until_line(&keys, "daiza: deploy no outcome: the controller was restarted");
+    drop((keys, typed));
+
     let third = rig.controller(&[]);
     let refused =
         "daiza: nothing is begun: daiza_clamp is also published by /sequence_controller; stop one of them";
@@ -293,8 +304,18 @@ fn the_stand_in_runs_in_the_background_and_takes_keys_in_the_foreground() {
         enter("?\n");
         shell.output().contains("pressed: up, wall1, stowed")
     });
-    enter("p\n");
-    shell.wait_for_line("pedestal: pressed", rig::PATIENCE);
+    for (keys, line) in [
+        ("p\n", "pedestal: pressed"),
+        ("-\n", "potentiometer: 170.0°"),
+        ("--\n", "potentiometer: 150.0°"),
+        ("+\n", "potentiometer: 160.0°"),
+        ("g\n", "scene: on"),
+        ("g\n", "scene: off"),
+        ("a\n", "potentiometer: auto"),
+    ] {
+        enter(keys);
+        shell.wait_for_line(line, rig::PATIENCE);
+    }
     enter("\x03");
     // What is typed before the stand-in has ended is still its.
     eventually("the shell has ended", rig::PATIENCE, || {
@@ -320,6 +341,10 @@ fn two_clients_that_fight_end_with_the_latest_new_wish() {
     let mut rig = Rig::new::<Document>();
     let _dummy = rig.dummy(&[]);
     let controller = rig.controller(&[]);
+    // A clamp whose sensors were seen to move may be lifted.
+    rig.run(&["goal", "daiza", "UNCLAMP"]).ok();
+    rig.run(&["goal", "daiza", "CLAMP"]).ok();
+    rig.seen.pedestal.clear();
     // The first client repeats its wish ten times per second.
     let publisher = rig.mecha_state.clone();
     let stream = rig.events.timer(Duration::from_millis(100), move |_| {

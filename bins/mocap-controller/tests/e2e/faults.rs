@@ -172,6 +172,17 @@ fn every_failure_is_named_with_reason_and_remedy() {
     fails(&["start"], 2, &["--all"]);
     fails(&["status", "--dialect", "vicon"], 2, &["no dialect"]);
     let nobody = Stage::new();
+    // Somebody is in this domain of the machine, and nobody in that one.
+    let output = nobody.command(&["status", "--wait", "1"]);
+    let hint =
+        format!("this is domain {}, and on this machine there is somebody in domain ", nobody.domain());
+    let errors = text(&output.stderr);
+    let named =
+        errors.lines().find_map(|line| line.strip_prefix(&*hint)?.split_once(": ")).map(|(list, _)| list);
+    let here = stage.domain().to_string();
+    let told = named.is_some_and(|list| list.split(", ").any(|domain| domain == here));
+    // The kernel gives ports from domain 102 on to anybody.
+    assert!(told || stage.domain() > 101, "{errors}");
     let output = nobody.command(&["start", "--all", "--discovery", "1"]);
     assert_eq!(output.status.code(), Some(3));
     assert!(text(&output.stderr).contains("no system announced itself"), "{output:?}");

@@ -1,8 +1,12 @@
 //! Software we did not write on the other end of the wire.
 
-use rosless_tests::{ForeignPeer, Vendor};
+use rosless_tests::{Daemon, ForeignPeer, Vendor};
+use rosless_wire::{
+    cdr,
+    device_control_msgs::msg::{Control, DeviceInfo},
+};
 
-use crate::stage::{Stage, text};
+use crate::stage::{PATIENCE, Stage, text};
 
 const CONTROL: &str = "mocap4r2_control_msgs::msg::dds_::Control_";
 const INFO: &str = "mocap4r2_control_msgs::msg::dds_::MocapInfo_";
@@ -38,7 +42,7 @@ fn foreign_controller(vendor: Vendor) {
     // Matched with our system's reader and with its own.
     peer.wait_matched("control", 2);
     peer.write("control", &unhex(START));
-    system.wait_for_line(r#"session "session_1" requested by "mocap_controller""#, crate::stage::PATIENCE);
+    system.wait_for_line(r#"session "session_1" requested by "mocap_controller""#, PATIENCE);
     let heard = peer.wait_samples("heard", 2);
     let ack = heard.iter().map(|s| &s.payload).find(|p| p[4] == 1).expect("an ACK_START");
     let golden = unhex("0f0000006d6f6361705f73797374656d5f310000010000000000000000000000");
@@ -67,8 +71,7 @@ fn an_acknowledgement_waits_for_a_controller_that_listens_after_it_has_asked() {
         peer.writer("control", "rt/mocap4r2_control", CONTROL, "reliable,volatile,100", &[]);
         peer.wait_matched("control", 1);
         peer.write("control", &unhex(START));
-        system
-            .wait_for_line(r#"session "session_1" requested by "mocap_controller""#, crate::stage::PATIENCE);
+        system.wait_for_line(r#"session "session_1" requested by "mocap_controller""#, PATIENCE);
         peer.reader("heard", "rt/mocap4r2_control", CONTROL, "reliable,volatile,100", &[]);
         assert_eq!(peer.wait_samples("heard", 1)[0].payload[4], 1, "{vendor:?}: an ACK_START");
     }
@@ -86,5 +89,55 @@ fn nobody_waits_for_a_foreign_system_that_is_not_configured() {
         let status = stage.command(&["--dialect", "mocap4r2", "status"]);
         assert_eq!(text(&status.stdout), "mocap_system_1\tREADY\n");
         assert!(!text(&status.stderr).contains("not everybody"), "{vendor:?}: {}", text(&status.stderr));
+    }
+}
+
+/// A system that is no ROS node and has no lifecycle services, of another vendor: known by its participant, started and
+/// stopped by its acknowledgements, and gone with its process.
+#[test]
+fn a_system_without_a_node_is_started_stopped_and_gone_with_its_process() {
+    const CONTROL: &str = "device_control_msgs::msg::dds_::Control_";
+    const INFO: &str = "device_control_msgs::msg::dds_::DeviceInfo_";
+    for vendor in Vendor::ALL {
+        let stage = Stage::new();
+        let Some(mut peer) = vendor.start(stage.domain()) else { return };
+        let daemon = stage.controller(&["run"]);
+        peer.writer("info", "rt/device_environment", INFO, "reliable,transient_local,10", &[]);
+        peer.writer("ack", "rt/device_control", CONTROL, "reliable,volatile,100", &[]);
+        peer.reader("told", "rt/device_control", CONTROL, "reliable,volatile,100", &[]);
+        let info =
+            DeviceInfo { device_source: "/treadmill".into(), ros_version_source: 1, ..Default::default() };
+        peer.write("info", &cdr::to_payload(&info));
+        daemon.wait_for_line("[treadmill] joined", PATIENCE);
+        let commands = [
+            (0, &["start", "treadmill", "--session", "s1"][..], "started"),
+            (2, &["stop", "--all"], "stopped"),
+        ];
+        for (kind, arguments, done) in commands {
+            let command = Daemon::spawn(stage.prepare_command(arguments));
+            let told = rosless_tests::eventually_some("the command arrives", PATIENCE, || {
+                let told = peer.samples("told");
+                told.iter()
+                    .filter_map(|s| cdr::from_payload::<Control>(&s.payload).ok())
+                    .find(|c| c.control_type == kind)
+            });
+            assert!(told.device_systems.is_empty() || told.device_systems == ["/treadmill"], "{told:?}");
+            let control_type = kind + 1;
+            let stamp = told.stamp;
+            let ack =
+                Control { control_type, stamp, device_source: "/treadmill".into(), ..Control::default() };
+            peer.write("ack", &cdr::to_payload(&ack));
+            let line = command
+                .wait_for_line(&format!("treadmill {done}: acknowledged, no lifecycle service"), PATIENCE);
+            assert!(line.contains("to confirm after"), "{line}");
+        }
+        if vendor == Vendor::FastDds {
+            // Its lease is 20 s, and that it ends is no matter of the vendor.
+            continue;
+        }
+        drop(peer);
+        daemon.wait_for_line("[treadmill] left", PATIENCE);
+        let output = stage.command(&["start", "--all", "--discovery", "1"]);
+        assert_eq!(output.status.code(), Some(3), "nobody is left to be missed: {output:?}");
     }
 }

@@ -14,7 +14,7 @@ fn collect<M: rosless_wire::Message>(observer: &Observer, topic: &str) -> Rc<Ref
     let samples = Rc::new(RefCell::new(Vec::new()));
     let sink = samples.clone();
     let qos = Observer::sensor_qos();
-    let subscribed = observer.event_loop.subscribe::<M>(&observer.node, topic, qos, move |_, sample| {
+    let subscribed = observer.events.subscribe::<M>(&observer.node, topic, qos, move |_, sample| {
         sink.borrow_mut().push(sample.message);
     });
     subscribed.unwrap();

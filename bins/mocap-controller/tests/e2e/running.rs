@@ -38,9 +38,16 @@ fn commands_go_through_a_running_controller_and_it_tells_who_is_frozen() {
     // Two of one name would both obey.
     let twin = stage.controller(&["run"]);
     twin.wait_for_line("[good] is active", PATIENCE);
-    rosless_tests::eventually("both are noticed", PATIENCE, || {
-        text(&stage.command(&["stop", "good"]).stderr).contains("2 controllers are called /mocap_controller")
-    });
+    for daemon in [&daemon, &twin] {
+        let line = daemon.wait_for_line("another controller has the same name", PATIENCE);
+        assert!(line.starts_with("[ERROR]"), "{line}");
+    }
+    // Refused by the command, which saw both, or by the one that it asked.
+    let output = stage.command(&["stop", "good"]);
+    let errors = text(&output.stderr);
+    let refused = ["2 controllers are called /mocap_controller", "another controller has the same name"];
+    assert!(refused.iter().any(|why| errors.contains(why)), "{errors}");
+    assert_eq!(output.status.code(), Some(1), "{errors}");
     let output = stage.command(&["stop", "good", "--direct"]);
     assert!(output.status.success(), "{output:?}");
 }
@@ -126,7 +133,7 @@ fn a_library_controller_may_be_asked_from_any_of_its_callbacks() {
     let requests = asked.clone();
     let node = observer.node.context().node("library").unwrap();
     let controller = ControllerNode::new(
-        &observer.event_loop,
+        &observer.events,
         &node,
         Dialect::Mocap,
         Settings::default(),

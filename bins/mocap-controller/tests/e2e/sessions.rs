@@ -24,7 +24,8 @@ fn a_session_is_known_to_the_next_command_and_not_mixed_with_another() {
     let output = stage.command(&["start", "--all", "--session", "take_9"]);
     let errors = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{errors}");
-    assert!(errors.contains(r#"Error starting first: it is in session "take_001""#), "{errors}");
+    let both = r#"Error starting first: it is in session "take_001", not in "take_9": stop it first"#;
+    assert!(errors.contains(both), "{errors}");
     assert!(errors.contains("Error starting second: not started, because others"), "{errors}");
     assert!(!second.output().contains("take_9"));
     let output = stage.command(&["start", "--all", "--session", "auto", "--restart"]);
@@ -102,7 +103,7 @@ fn who_interrupts_a_start_is_told_who_is_running() {
     start.signal("INT");
     assert_eq!(start.wait(PATIENCE).code(), Some(130));
     start.wait_for_line(
-        "interrupted: quick running already; stop with: mocap-controller stop quick",
+        "interrupted: quick running already, lazy may still start; stop with: mocap-controller stop quick lazy",
         PATIENCE,
     );
 }

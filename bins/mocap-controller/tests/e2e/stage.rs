@@ -1,24 +1,21 @@
 //! What every test here starts from: the two programs, and an observer that sees and says what it wants on the wire.
 
 use std::{
-    cell::RefCell,
     path::PathBuf,
     process::{Command, Output},
-    rc::Rc,
     sync::OnceLock,
     time::Duration,
 };
 
-use rosless_graph::{Context, ContextOptions, EventLoop, Node, Qos, RawPublisher};
+use rosless_graph::{Qos, RawPublisher};
 use rosless_protocol::{
     Dialect,
     controller::{Report, Settings, Targets},
     message,
     node::{ControllerNode, Notice, control_qos, environment_qos},
 };
-use rosless_tests::{Daemon, DomainLease};
+use rosless_tests::{Daemon, DomainLease, Rig};
 use rosless_wire::{
-    Service,
     cdr,
     lifecycle_msgs::{msg::Transition, srv},
     // All dialects have the same bytes.
@@ -62,13 +59,8 @@ impl Stage {
     }
 
     fn prepare(&self, program: PathBuf, arguments: &[&str]) -> Command {
-        let mut command = Command::new(program);
-        command
-            .args(arguments)
-            .env("ROS_DOMAIN_ID", self.lease.id().to_string())
-            .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-            .env("XDG_STATE_HOME", self.state_folder())
-            .env_remove("ROSLESS_DIALECT");
+        let mut command = self.lease.command(program, arguments);
+        command.env("XDG_STATE_HOME", self.state_folder());
         command
     }
 
@@ -99,7 +91,7 @@ impl Stage {
     }
 
     pub(crate) fn observer(&self, dialect: Dialect) -> Observer {
-        Observer::new(self.lease.id(), dialect)
+        Observer::new(&self.lease, dialect)
     }
 }
 
@@ -111,7 +103,7 @@ impl Drop for Stage {
 }
 
 /// What an observer saw.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) infos: Vec<MocapInfo>,
     pub(crate) controls: Vec<Control>,
@@ -128,22 +120,20 @@ impl Seen {
 
 /// A node of the test's own.
 pub(crate) struct Observer {
-    pub(crate) event_loop: EventLoop<Seen>,
-    pub(crate) node: Node,
-    pub(crate) seen: Seen,
+    rig: Rig<Seen>,
     control: RawPublisher,
     dialect: Dialect,
 }
 
+rosless_tests::extends_rig!(Observer, Seen);
+
 impl Observer {
-    pub(crate) fn new(domain: u16, dialect: Dialect) -> Self {
-        let context = Context::new(ContextOptions::for_domain(domain)).unwrap();
-        let node = context.node("observer").unwrap();
-        let event_loop = EventLoop::new(&context).unwrap();
-        let names = dialect.names();
-        event_loop
+    pub(crate) fn new(lease: &DomainLease, dialect: Dialect) -> Self {
+        let rig = Rig::<Seen>::on(lease.clone(), "observer");
+        let (events, node, names) = (&rig.events, &rig.node, dialect.names());
+        events
             .subscribe_raw(
-                &node,
+                node,
                 names.environment_topic,
                 names.info_type,
                 "",
@@ -153,24 +143,18 @@ impl Observer {
                 },
             )
             .unwrap();
-        event_loop
-            .subscribe_raw(&node, names.control_topic, names.control_type, "", control_qos(), |seen, s| {
+        events
+            .subscribe_raw(node, names.control_topic, names.control_type, "", control_qos(), |seen, s| {
                 seen.controls.extend(cdr::from_payload::<Control>(&s.message));
             })
             .unwrap();
         let control = node.raw_publisher(names.control_topic, names.control_type, "", control_qos()).unwrap();
-        Self { event_loop, node, seen: Seen::default(), control, dialect }
-    }
-
-    #[track_caller]
-    pub(crate) fn until(&mut self, what: &str, mut condition: impl FnMut(&Seen) -> bool) {
-        let done = self.event_loop.run_until(&mut self.seen, PATIENCE, |seen| condition(seen)).unwrap();
-        assert!(done, "not within {PATIENCE:?}: {what}");
+        Self { rig, control, dialect }
     }
 
     /// Lets things happen that should not.
     pub(crate) fn linger(&mut self, millis: u64) {
-        self.event_loop.run_for(&mut self.seen, Duration::from_millis(millis)).unwrap();
+        self.observe(Duration::from_millis(millis));
     }
 
     /// Waits until so many systems hear what we publish. We hear ourselves too.
@@ -216,18 +200,6 @@ impl Observer {
     }
 
     #[track_caller]
-    pub(crate) fn call<T: Service + 'static>(&mut self, service: &str, request: &T::Request) -> T::Response {
-        let client = self.event_loop.client::<T>(&self.node, service).unwrap();
-        let answer = Rc::new(RefCell::new(None));
-        let slot = answer.clone();
-        client.call(request, PATIENCE, move |_, result| *slot.borrow_mut() = Some(result));
-        self.until(&format!("an answer from {service}"), |_| answer.borrow().is_some());
-        client.close();
-        let result = answer.borrow_mut().take().unwrap();
-        result.unwrap_or_else(|error| panic!("{service}: {error}"))
-    }
-
-    #[track_caller]
     pub(crate) fn state(&mut self, system: &str) -> u8 {
         self.call::<srv::GetState>(&format!("/{system}/get_state"), &Default::default()).current_state.id
     }
@@ -245,7 +217,7 @@ impl Observer {
 
     pub(crate) fn controller_with(&mut self, settings: Settings) -> ControllerNode<Seen> {
         let node = self.node.context().node(self.dialect.names().controller_node).unwrap();
-        ControllerNode::new(&self.event_loop, &node, self.dialect, settings, |seen: &mut Seen, notice| {
+        ControllerNode::new(&self.events, &node, self.dialect, settings, |seen: &mut Seen, notice| {
             if let Notice::Finished(report) = notice {
                 seen.reports.push(report.clone());
             }

@@ -1,5 +1,6 @@
 //! Commands from other vendors' DDS, as a ROS 2 node would send them.
 
+use rosless_kinematics::Joints;
 use rosless_motion::messages::to_industrial;
 use rosless_motion::primitive::code;
 use rosless_tests::Vendor;
@@ -43,4 +44,22 @@ fn cyclone_publishers_are_served() {
 #[test]
 fn fast_dds_publishers_are_served() {
     served(Vendor::FastDds);
+}
+
+/// All 18 messages of the original's client, from a publisher that leaves while the robot is at the first ones.
+#[test]
+fn the_originals_client_is_served_although_it_leaves_at_once() {
+    let mut rig = Rig::new(&[]);
+    let Some(played) = Vendor::play_original_client(rig.domain.id()) else { return };
+    assert!(played.status.success(), "{played:?}");
+    rig.until("all are answered", |seen| seen.count("accepted") + seen.count("refused") == 18);
+    assert_eq!(rig.seen.sequence_numbers("accepted"), (1..=18).collect::<Vec<_>>());
+    assert!(rig.seen.count("finished") < 14, "it has left before the robot is done");
+    rig.until("all 14 moves are finished", |seen| seen.count("finished") == 14);
+    let moves: Vec<u64> = (0..18).filter(|id| ![5, 11, 12, 15].contains(id)).collect();
+    assert_eq!(rig.seen.begun(), moves);
+    assert_eq!((rig.seen.count("discarded"), rig.seen.count("failed")), (0, 0));
+    rig.until("the robot says so", |seen| seen.states.last() == Some(&2) && seen.depth() == 0);
+    let end = Joints::from([-1.57, -1.6, 1.6, -0.7, 0.7, 0.2]);
+    rig.until("the joints are there", |seen| seen.position().is_some_and(|at| (at - end).amax() < 1e-9));
 }

@@ -62,7 +62,7 @@ impl Demo {
             programs.len(),
             stage.session.context.settings().environment.domain_id
         ));
-        let address = self.open.then(|| stage.start_console(&executables)).transpose()?;
+        let address = self.open.then(|| stage.start_console(&executables, &takes)).transpose()?;
         if let Some(address) = &address {
             stage.say(&format!("look at it in a browser: {address}"));
         }

@@ -41,9 +41,10 @@ impl Stage {
         self.launch(executables, program).map(drop)
     }
 
-    /// Starts the web console; the address to open.
-    pub(super) fn start_console(&self, executables: &Executables) -> Result<String> {
-        let lines = self.launch(executables, &console())?;
+    /// Starts the web console, which has the takes of this folder; the address to open.
+    pub(super) fn start_console(&self, executables: &Executables, takes: &str) -> Result<String> {
+        let args = vec!["--takes".to_owned(), takes.to_owned()];
+        let lines = self.launch(executables, &Program { args, ..console() })?;
         let address = || {
             let lines = lines.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             lines.iter().find_map(|line| line.strip_prefix("console: ").map(str::to_owned))

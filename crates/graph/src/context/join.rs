@@ -90,7 +90,9 @@ pub(super) fn join(settings: &Settings, peers: &StaticPeers) -> Result<Participa
 
 pub(super) fn take_over_signals() -> Result<Signals> {
     let forced = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
+    // A hang-up hurries nobody: when a terminal goes, the kernel tells of it and then the shell, and what has to be stopped
+    // before leaving must be stopped.
+    for signal in [SIGINT, SIGTERM] {
         // Registered before the flag is set by the first signal: so only the second one ends the process.
         signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, forced.clone())
             .and_then(|_| signal_hook::flag::register(signal, forced.clone()))

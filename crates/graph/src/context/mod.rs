@@ -42,7 +42,7 @@ const INFO_DEPTH: u32 = 500;
 pub struct ContextOptions {
     /// Command line and environment.
     pub settings: Settings,
-    /// The process is ours: SIGINT, SIGTERM and SIGHUP stop the event loop, a second signal ends the process at once, and
+    /// The process is ours: SIGINT, SIGTERM and SIGHUP stop the event loop, a second SIGINT or SIGTERM ends the process at once, and
     /// so does a panic in any thread, with code [`CRASHED`](crate::CRASHED). Without it only a panic in a thread of RustDDS
     /// does.
     pub handle_signals: bool,

@@ -224,6 +224,23 @@ fn a_node_and_its_services_vanish_with_its_last_handle() {
 }
 
 #[test]
+fn a_table_of_parameters_does_not_keep_its_node_and_participant() {
+    let domain = DomainLease::acquire();
+    let here = Here::new(&domain, "observer");
+    let context = here.node.context().clone();
+    let declare = |_: &EventLoop<_>, node: &Node| node.declare_table(Window { low: 1, high: 5 }).unwrap();
+    let robot = Peer::start(&domain, "robot", "", declare);
+    here.until("the robot", || context.graph().has_node("/robot"));
+    drop(robot);
+    // Far below the lease of 10 s: it was told, not timed out.
+    let gone = || !context.graph().has_node("/robot");
+    assert!(
+        here.events.run_until(&mut (), Duration::from_secs(4), |()| gone()).unwrap(),
+        "it is still there"
+    );
+}
+
+#[test]
 fn values_from_the_command_line_must_fit_the_declaration() {
     let domain = DomainLease::acquire();
     let context = Context::new(crate::peer::options(&domain, "-p rate:=fast -p n:use_sim_time:=3")).unwrap();

@@ -153,6 +153,18 @@ fn a_second_signal_ends_a_process_that_cannot_leave() {
 }
 
 #[test]
+fn a_hang_up_is_no_signal_to_hurry() {
+    let domain = DomainLease::acquire();
+    let mut talker = talker(&domain, &[]);
+    talker.wait_for_line("[INFO]", PATIENCE);
+    // Frozen, it gets both at once, as from a terminal and its shell that go together.
+    for signal in ["STOP", "HUP", "TERM", "CONT"] {
+        talker.signal(signal);
+    }
+    assert!(talker.wait(PATIENCE).success(), "it leaves in order: {}", talker.output());
+}
+
+#[test]
 fn a_panic_in_any_thread_ends_the_process_with_a_code_of_its_own() {
     for thread in ["receiving", "discovery", "own"] {
         let domain = DomainLease::acquire();

@@ -156,6 +156,17 @@ pub enum Until {
     Now,
 }
 
+/// How far the doll's sensors are believed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Trust {
+    /// The potentiometer did not follow the tilt and has not moved since from here: it confirms nothing.
+    pub caught_tilt: Option<f64>,
+    /// The lift's switches (upper, lower) did not follow it and have not changed since from these: they confirm nothing.
+    pub caught_ends: Option<(bool, bool)>,
+    /// The potentiometer was seen to move since the controller began: the lift is not sent off on one that was not.
+    pub tilt_moved: bool,
+}
+
 /// What was last sent, which of it has arrived, and which sensors are believed.
 #[derive(Debug, Default)]
 pub struct History {
@@ -172,17 +183,16 @@ pub struct History {
     tilted: bool,
     /// The end where the lift was sent, and sensed.
     lifted: Option<Lift>,
-    /// The potentiometer did not follow, and has not moved since from here.
-    unmoved_tilt: Option<f64>,
-    /// The lift's switches did not follow, and have not changed since from these.
-    unmoved_ends: Option<(bool, bool)>,
+    pub(crate) trust: Trust,
+    /// What the potentiometer said first.
+    first_tilt: Option<f64>,
     last: Option<Sensors>,
 }
 
 impl History {
     /// The end at which the lift stands, if its switches are believed.
     fn end(&self, sensors: &Sensors) -> Option<Lift> {
-        sensors.end().filter(|_| self.unmoved_ends.is_none())
+        sensors.end().filter(|_| self.trust.caught_ends.is_none())
     }
 
     /// Nothing was told to move since the last sample was taken.
@@ -198,12 +208,13 @@ impl View<'_, Doll> {
 
     fn tilted(&self) -> bool {
         let away = (self.sensors.tilt - self.command.tilt).abs();
-        away <= self.params.tolerance && self.history.unmoved_tilt.is_none() && self.history.is_up_to_date()
+        let caught = self.history.trust.caught_tilt.is_some();
+        away <= self.params.tolerance && !caught && self.history.is_up_to_date()
     }
 
     /// The sensors that are not believed, for people.
     fn disbelieved(&self) -> &'static str {
-        match (self.history.unmoved_tilt, self.history.unmoved_ends) {
+        match (self.history.trust.caught_tilt, self.history.trust.caught_ends) {
             (Some(_), _) => {
                 " (the potentiometer did not follow the tilt and is not believed until it is seen to move)"
             }
@@ -221,6 +232,9 @@ pub struct Doll;
 
 type Row = Step<Doll>;
 
+/// A potentiometer that has changed by so many degrees lives, however wide the tolerance is.
+const MOVED: f64 = 5.0;
+
 fn travels(lift: Lift, end: Option<Lift>) -> bool {
     lift != Lift::Hold && end != Some(lift)
 }
@@ -231,6 +245,7 @@ impl Mechanism for Doll {
     type Change = Change;
     type Until = Until;
     type History = History;
+    type Trust = Trust;
 
     const NAME: &'static str = "hina";
     const NEUTRAL: Command = Command { tilt: 90.0, lift: Lift::Hold, guide: Guide::Out, latches: [false; 2] };
@@ -245,9 +260,11 @@ impl Mechanism for Doll {
         params: &Params,
         taken: Time,
     ) {
-        history.unmoved_tilt =
-            history.unmoved_tilt.filter(|from| (after.tilt - from).abs() <= params.tolerance);
-        history.unmoved_ends = history.unmoved_ends.filter(|from| (after.up, after.down) == *from);
+        let trust = &mut history.trust;
+        trust.caught_tilt = trust.caught_tilt.filter(|from| (after.tilt - from).abs() <= params.tolerance);
+        trust.caught_ends = trust.caught_ends.filter(|from| (after.up, after.down) == *from);
+        let first = *history.first_tilt.get_or_insert(after.tilt);
+        trust.tilt_moved |= (after.tilt - first).abs() > params.tolerance.min(MOVED);
         history.last = Some(*after);
         history.tilt_seen |= taken >= history.tilt_told;
         history.lift_seen |= taken >= history.lift_told;
@@ -280,16 +297,24 @@ impl Mechanism for Doll {
     fn caught(history: &mut History, sensors: &Sensors, command: &Command, params: &Params) {
         let away = |from: f64| (sensors.tilt - from).abs() > params.tolerance;
         if away(command.tilt) && history.tilt_from.is_some_and(|from| !away(from)) {
-            history.unmoved_tilt = Some(sensors.tilt);
+            history.trust.caught_tilt = Some(sensors.tilt);
         }
         let ends = (sensors.up, sensors.down);
         if travels(command.lift, sensors.end()) && ends != (false, false) && history.ends_from == Some(ends) {
-            history.unmoved_ends = Some(ends);
+            history.trust.caught_ends = Some(ends);
         }
     }
 
     fn doubted(history: &mut History) {
         (history.tilted, history.lifted) = (false, None);
+    }
+
+    fn replaced(history: &mut History) {
+        (history.trust.tilt_moved, history.first_tilt) = (false, None);
+    }
+
+    fn trust(history: &History) -> Trust {
+        history.trust
     }
 
     /// A tray that sags or swings past its angle has not left it: twice the tolerance has.
@@ -381,18 +406,23 @@ impl Mechanism for Doll {
         }
     }
 
-    /// Between the ends the tray stays in its travel band; below it only at an end, folded back only at the top.
+    /// Between the ends the tray stays in its travel band, by a potentiometer that lives; below it only at an end, folded
+    /// back only at the top.
     fn interlock(view: &View<'_, Self>, next: &Command) -> Result<(), String> {
         let Params { travel_min, travel_max, tolerance, .. } = *view.params;
         let (sensors, end, why) = (view.sensors, view.end(), view.disbelieved());
         if travels(next.lift, end) {
-            let sensed_in_band = view.history.unmoved_tilt.is_none()
+            let sensed_in_band = view.history.trust.caught_tilt.is_none()
                 && (travel_min - tolerance..=travel_max + tolerance).contains(&sensors.tilt);
             if !sensed_in_band || !(travel_min..=travel_max).contains(&next.tilt) {
                 return Err(format!(
                     "while the lift travels the tilt must stay within {travel_min}° … {travel_max}° (sensed {:.1}°, commanded {:.1}°){why}",
                     sensors.tilt, next.tilt
                 ));
+            }
+            if next.lift != view.command.lift && !view.history.trust.tilt_moved {
+                let why = "the potentiometer has not been seen to move since the controller began";
+                return Err(format!("{why}: tilt the tray first"));
             }
         } else if next.tilt != view.command.tilt {
             if next.tilt < travel_min && end.is_none() {
@@ -417,7 +447,7 @@ impl Mechanism for Doll {
         let holds = match until {
             Until::Tilted => view.tilted(),
             Until::Folded => view.tilted() && sensors.stowed,
-            Until::Tipped => sensors.tilt < 0.0 && view.history.unmoved_tilt.is_none(),
+            Until::Tipped => sensors.tilt < 0.0 && view.history.trust.caught_tilt.is_none(),
             Until::LiftAt(end) => view.end() == Some(end) && view.history.is_up_to_date(),
             Until::WallsPressed => sensors.walls == [true, true],
             Until::AtTop => view.end() == Some(Lift::Up),

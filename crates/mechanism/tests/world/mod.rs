@@ -43,6 +43,14 @@ impl World {
         world
     }
 
+    /// Somebody opens and closes the clamp by hand, so that its sensors are seen to move.
+    pub(crate) fn work_the_clamp(&mut self) {
+        for open in [true, false] {
+            self.model.command_pedestal([open, open, false, false], self.now);
+            self.run(2.5);
+        }
+    }
+
     /// The mechanism restarts and is found as it first was, after `silence` seconds without a word from it.
     pub(crate) fn power_cycle(&mut self, silence: f64) {
         self.model = Model::new(Speeds::default(), self.automatic, self.now);
@@ -54,6 +62,13 @@ impl World {
         // What was sent while nobody was there is lost.
         self.model = Model::new(Speeds::default(), self.automatic, self.now);
         self.sample();
+    }
+
+    /// The controller restarts and knows nothing of before; the mechanism stands where it stood.
+    pub(crate) fn restart_controller(&mut self) {
+        self.engine = Engine::new(self.engine.params().clone());
+        self.run(1.5);
+        self.clear();
     }
 
     pub(crate) fn input(&mut self, input: Input) {

@@ -31,6 +31,14 @@ impl ClockEstimate {
         self.dialogue(command).ask(Question { at, ours });
     }
 
+    /// What was asked then is known not to have been heard.
+    pub(crate) fn withdrawn(&mut self, command: Command, at: Duration) {
+        let Dialogue { questions, used, .. } = self.dialogue(command);
+        if let Some(index) = (*used..questions.len()).rev().find(|index| questions[*index].at == at) {
+            questions.remove(index);
+        }
+    }
+
     /// Takes an ACK. `None` when it tells nothing of the offset: repeated, or perhaps an answer to somebody else.
     pub fn answered(&mut self, command: Command, received: Now, stamp: Wall) -> Option<Learned> {
         let answered = match self.dialogue(command).answer(received.mono, stamp) {

@@ -183,7 +183,7 @@ pub enum Output {
     Publish { channel: Channel, message: Control },
     /// Ask `<system>/get_state` and come back with [`Input::State`] within [`Settings::state_timeout`], whatever happens.
     QueryState { system: SystemId, query: u64 },
-    /// Ask `<system>/arm` for a start at this instant and come back with [`Input::Armed`], whatever happens.
+    /// Ask `<system>/arm` for a start at this instant and come back with [`Input::Armed`] when it is known whether it is.
     Arm { request: u64, system: SystemId, session: String, at: Wall },
     /// Listen to `<system>/transition_event` from now on, what it keeps for late joiners included, and pass it on as
     /// [`Input::Transition`]: it tells a transition that failed from one that has not begun, which the state alone does
@@ -209,13 +209,16 @@ pub struct Controller {
     systems: BTreeMap<SystemId, System>,
     requests: BTreeMap<u64, Request>,
     deadlines: Deadlines,
-    /// Whom the previous requests asked and who has not acknowledged: their acknowledgements are late, not unexpected.
-    given_up: BTreeSet<(SystemId, Command)>,
+    /// Whom the previous requests asked and who has not acknowledged, with the session they were asked for: their
+    /// acknowledgements are late, not unexpected.
+    given_up: BTreeMap<(SystemId, Command), String>,
     /// The session another controller opened last, for systems that acknowledge to it.
     foreign: Option<Control>,
     /// Systems of an earlier life of this controller that have not shown up yet.
     remembered: Memory,
     memory: Memory,
+    /// That the memory has changed is among the outputs.
+    memory_said: bool,
     /// What one request did concerns another one.
     stirred: bool,
     stamps: VecDeque<Wall>,
@@ -241,24 +244,16 @@ impl Controller {
             systems: BTreeMap::new(),
             requests: BTreeMap::new(),
             deadlines: Deadlines::default(),
-            given_up: BTreeSet::new(),
+            given_up: BTreeMap::new(),
             foreign: None,
             remembered: Memory::default(),
             memory: Memory::default(),
+            memory_said: false,
             stirred: false,
             stamps: VecDeque::new(),
             changed_at: now.mono,
             counter: 0,
             outputs: VecDeque::new(),
-        }
-    }
-
-    /// Takes up what was known when a controller last looked.
-    pub fn recall_all(&mut self, memory: Memory, now: Now) {
-        self.memory = memory.clone();
-        self.remembered = memory;
-        if self.settings.poll_period.is_some() {
-            self.deadlines.set(Timer::Remembered, now.mono + self.settings.absence);
         }
     }
 
@@ -418,7 +413,11 @@ impl Engine for Controller {
     }
 
     fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
+        let output = self.outputs.pop_front();
+        if output == Some(Output::Remember) {
+            self.memory_said = false;
+        }
+        output
     }
 
     fn next_deadline(&self) -> Option<Duration> {

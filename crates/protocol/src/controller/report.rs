@@ -31,6 +31,8 @@ pub enum Failure {
     NotAsked,
     /// Neither an acknowledgement nor a lifecycle state came back.
     NoAnswer,
+    /// It acknowledged, and does not tell its state.
+    Unconfirmed,
     /// It is in a state from which the command is not possible, so it was not sent.
     WrongState(State),
     /// It was sent the command, yet stays where it was until the deadline.
@@ -162,6 +164,7 @@ impl Failure {
             Self::Unreachable => "unreachable",
             Self::NotAsked => "not_asked",
             Self::NoAnswer => "no_answer",
+            Self::Unconfirmed => "unconfirmed",
             Self::WrongState(_) => "wrong_state",
             Self::Refused(_) => "refused",
             Self::Aborted(_) => "transition_failed",
@@ -203,6 +206,9 @@ impl Failure {
             }
             Self::NoAnswer => format!(
                 "no acknowledgement and no answer from {full}/get_state: is the process stuck or its machine gone?"
+            ),
+            Self::Unconfirmed => format!(
+                "acknowledged, but {full}/get_state does not answer, so whether it did is not known: ask for its status"
             ),
             Self::WrongState(State::Unconfigured) => {
                 format!("not configured yet: run `ros2 lifecycle set {full} configure`, then {verb} again")

@@ -7,10 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{Controller, Event, Output, Participant, System, deadlines::Timer};
 use crate::{
-    dialect::Channel,
+    dialect::{Channel, Dialect},
     message::{Command, Control, State},
-    name::SystemId,
+    name::{Listed, SystemId},
 };
+
+/// A number beyond this is not one that counting has come to: whoever says it does not end the counting.
+const MAX_TAKE: u64 = 999_999_999;
 
 /// Sessions remembered at most; more come only from a flood.
 const MAX_REMEMBERED: usize = 4096;
@@ -91,6 +94,20 @@ pub struct Remembered {
     pub since: i64,
     /// The process, as the hexadecimal digits of its participant.
     pub process: String,
+    /// Where it is asked; nothing in files of before this was kept.
+    #[serde(default)]
+    pub dialect: String,
+    /// The namespace of that topic.
+    #[serde(default)]
+    pub namespace: String,
+}
+
+impl Remembered {
+    /// Whether a controller that listens there, or with `None` wherever the dialect is spoken, can miss it.
+    fn concerns(&self, dialects: &[Dialect], namespace: Option<&str>) -> bool {
+        let spoken = self.dialect.is_empty() || dialects.iter().any(|d| d.to_string() == self.dialect);
+        spoken && namespace.is_none_or(|namespace| self.namespace == namespace)
+    }
 }
 
 impl Memory {
@@ -121,9 +138,8 @@ impl Memory {
     }
 
     fn count(&mut self, session: &str) {
-        let Some(number) = session.strip_prefix("take_").and_then(|digits| digits.parse().ok()) else {
-            return;
-        };
+        let number = session.strip_prefix("take_").and_then(|digits| digits.parse().ok());
+        let Some(number) = number.filter(|number| *number <= MAX_TAKE) else { return };
         let highest = self.takes.entry("take_".into()).or_default();
         *highest = (*highest).max(number);
     }
@@ -148,6 +164,19 @@ impl Memory {
 }
 
 impl Controller {
+    /// Takes up what was known when a controller last looked. The memory is shared with controllers of other dialects and
+    /// namespaces, and one that is `confined` to its own, or does not speak a dialect, misses nobody there.
+    pub fn recall_all(&mut self, memory: Memory, confined: bool, now: Now) {
+        self.memory = memory.clone();
+        self.remembered = memory;
+        let dialects: Vec<_> = self.channels.iter().map(|channel| channel.dialect).collect();
+        let namespace = confined.then_some(&*self.home);
+        self.remembered.systems.retain(|_, line| line.concerns(&dialects, namespace));
+        if self.settings.poll_period.is_some() {
+            self.deadlines.set(Timer::Remembered, now.mono + self.settings.absence);
+        }
+    }
+
     /// Compares a system that came with what was remembered of its name.
     pub(super) fn recall(&mut self, id: &SystemId, now: Now) {
         let Some(system) = self.systems.get(id) else { return };
@@ -176,10 +205,19 @@ impl Controller {
                 session: taking.session.clone(),
                 since: taking.since.0,
                 process: system.participant.map(|p| p.to_string()).unwrap_or_default(),
+                dialect: system.channel.dialect.to_string(),
+                namespace: system.channel.namespace.clone(),
             }),
             _ => None,
         });
         if self.memory.note(id, line) {
+            self.say_memory();
+        }
+    }
+
+    /// Once is enough until somebody listens: with many systems the memory is long.
+    fn say_memory(&mut self) {
+        if !std::mem::replace(&mut self.memory_said, true) {
             self.outputs.push_back(Output::Remember);
         }
     }
@@ -204,6 +242,17 @@ impl Controller {
         self.remember(id);
     }
 
+    /// It did after all what it had been asked for and not been heard to do.
+    pub(super) fn entered_late(&mut self, id: &SystemId, command: Command, session: String, now: Now) {
+        let Some(system) = self.systems.get(id) else { return };
+        // Whoever was told to stop since then is about to.
+        let stopping = system.unanswered.iter().any(|(other, _)| *other == Command::Stop)
+            || self.given_up.contains_key(&(id.clone(), Command::Stop));
+        if command == Command::Start && system.session() != Some(&*session) && !stopping {
+            self.enter(id, Some(session), now);
+        }
+    }
+
     /// Everybody meant by a message may answer it, also those who were not expected to.
     pub(super) fn note_asked(
         &mut self,
@@ -213,8 +262,9 @@ impl Controller {
         now: Now,
         ours: bool,
     ) {
+        let listed = Listed::new(names);
         for (id, system) in self.systems.iter_mut().filter(|(_, s)| s.hears(channel)) {
-            if names.is_empty() || names.iter().any(|name| id.is_meant_by(name)) {
+            if names.is_empty() || listed.means(id) {
                 system.clock.stamps.asked(command, now.mono, ours);
                 told(system, command);
             }
@@ -226,8 +276,8 @@ impl Controller {
         if self.settings.poll_period.is_none() {
             return;
         }
-        let meant =
-            |id: &SystemId| message.systems.is_empty() || message.systems.iter().any(|s| id.is_meant_by(s));
+        let listed = Listed::new(&message.systems);
+        let meant = |id: &SystemId| message.systems.is_empty() || listed.means(id);
         for (id, system) in &mut self.systems {
             // Who is there already owes no answer.
             let owes =
@@ -254,8 +304,8 @@ impl Controller {
 
     /// Another controller opened or closed a session. Acknowledgements may have overtaken the message they answer.
     pub(super) fn adopt(&mut self, foreign: Control, command: Command, now: Now) {
-        let meant =
-            |id: &SystemId| foreign.systems.is_empty() || foreign.systems.iter().any(|s| id.is_meant_by(s));
+        let listed = Listed::new(&foreign.systems);
+        let meant = |id: &SystemId| foreign.systems.is_empty() || listed.means(id);
         let orphan =
             |id: &&SystemId| meant(id) && self.deadlines.is_set(&Timer::Orphan((*id).clone(), command));
         let orphans: Vec<_> = self.systems.keys().filter(orphan).cloned().collect();
@@ -303,7 +353,7 @@ impl Controller {
         for (name, line) in std::mem::take(&mut self.remembered.systems) {
             if let Ok(system) = SystemId::resolve("", &name) {
                 self.memory.systems.remove(&name);
-                self.outputs.push_back(Output::Remember);
+                self.say_memory();
                 self.event(Event::Left { system, session: Some(line.session) });
             }
         }
@@ -324,7 +374,13 @@ mod tests {
     use super::*;
 
     fn line(session: &str) -> Remembered {
-        Remembered { session: session.into(), since: 1, process: Participant([1; 12]).to_string() }
+        Remembered {
+            session: session.into(),
+            since: 1,
+            process: Participant([1; 12]).to_string(),
+            dialect: "mocap".into(),
+            namespace: "/".into(),
+        }
     }
 
     #[test]
@@ -338,6 +394,8 @@ mod tests {
         let mut other = Memory::default();
         other.apply(&Memory::default(), &memory);
         assert_eq!(other.next_take(), "take_043");
+        memory.note(&id, Some(line("take_18446744073709551615")));
+        assert_eq!(memory.next_take(), "take_043", "nobody ends the counting with a number");
     }
 
     #[test]

@@ -8,7 +8,6 @@ use super::{
     BOTH_ALIVE, Controller, Event, Hearing, LONGEST_LEASE, MAX_RIVALS, MAX_SYSTEMS, MAX_TOPICS, NoState,
     OVERTAKING, Output, Participant, SILENT_POLLS,
     deadlines::Timer,
-    request::{Asked, Phase},
     sessions::{Awaited, Membership, told},
 };
 use crate::{
@@ -174,7 +173,6 @@ impl System {
         if !self.clock.note_stamp(stamp, now.wall) {
             self.clock.stamps.observed(sent, now, stamp);
         }
-        self.clock.stamps.asked(Command::Start, now.mono, true);
         self.note_sent(Command::Start, now.mono);
     }
 
@@ -406,7 +404,6 @@ impl Controller {
             topics: std::mem::take(&mut system.topics),
             ros_version: system.ros_version,
             participant: system.participant,
-            last_answer: system.last_answer,
             announced_at: system.announced_at,
             namesakes,
             ..System::default()
@@ -432,9 +429,6 @@ impl Controller {
         command: Command,
         now: Now,
     ) {
-        let foreign = self.foreign.clone().filter(|f| {
-            f.kind == command.ask() && (f.systems.is_empty() || f.systems.iter().any(|s| id.is_meant_by(s)))
-        });
         let Some(system) = self.record(id, channel, &message.source) else { return };
         let heard_first = !system.present();
         if heard_first {
@@ -475,11 +469,19 @@ impl Controller {
         if self.acknowledged_to_us(id, command, answer, now) {
             return;
         }
-        match foreign {
-            _ if late => self.event(Event::Late { system: id.clone(), command }),
-            Some(foreign) => self.enter(id, (command == Command::Start).then_some(foreign.session), now),
+        let theirs = |f: &&Control| {
+            f.kind == command.ask() && (f.systems.is_empty() || f.systems.iter().any(|s| id.is_meant_by(s)))
+        };
+        let foreign = self.foreign.as_ref().filter(theirs).map(|f| f.session.clone());
+        let entered = |session: String| (command == Command::Start).then_some(session);
+        match (late, foreign) {
+            (Some(session), _) => {
+                self.event(Event::Late { system: id.clone(), command });
+                self.entered_late(id, command, session, now);
+            }
+            (None, Some(session)) => self.enter(id, entered(session), now),
             // One of a kind per system is enough, so a flood of them does not grow the memory.
-            None => {
+            (None, None) => {
                 let timer = Timer::Orphan(id.clone(), command);
                 if !self.deadlines.is_set(&timer) {
                     self.deadlines.set(timer, now.mono + OVERTAKING);
@@ -598,10 +600,5 @@ impl Controller {
             system.log.pop_front();
         }
         system.log.push_back(LogLine { error, text: super::clip(text), stamp });
-    }
-
-    /// For the state of one that is asked.
-    pub(super) fn asked_mut(&mut self, number: u64, id: &SystemId) -> Option<&mut Asked> {
-        self.requests.get_mut(&number)?.asked.get_mut(id).filter(|a| !matches!(a.phase, Phase::Resolved(_)))
     }
 }

@@ -403,8 +403,9 @@ fn an_activation_seen_to_begin_and_fail_is_reported_at_once() {
     let watch = Output::WatchTransitions { system: id("a") };
     assert!(!rig.said.contains(&watch), "those who do as they are told are not watched");
     rig.put(Input::Wake, 1502);
-    assert!(rig.said.contains(&watch));
+    assert!(!rig.said.contains(&watch), "it may be active, and only its acknowledgement late");
     rig.answer(|_| INACTIVE, 1503);
+    assert!(rig.said.contains(&watch));
     let (activating, inactive) = (State::Activating, State::Inactive);
     rig.put(Input::Transition { system: id("a"), from: inactive, to: activating, stamp: None }, 1504);
     rig.put(Input::Transition { system: id("a"), from: activating, to: inactive, stamp: None }, 1504);
@@ -887,6 +888,16 @@ fn a_system_without_lifecycle_services_is_believed_its_acknowledgement() {
 }
 
 #[test]
+fn an_acknowledgement_of_a_system_that_should_tell_its_state_and_does_not_is_no_success() {
+    let mut rig = Rig::with(&["a"]);
+    rig.request(Command::Start, Targets::All, 1000);
+    rig.answer(|_| Err(NoState::NoAnswer), 2000);
+    rig.ack("a", Kind::AckStart, 0, 2001);
+    rig.run_until_report(|_| Err(NoState::NoAnswer));
+    assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::Unconfirmed));
+}
+
+#[test]
 fn an_unannounced_system_that_answers_a_start_to_all_is_in_the_report() {
     let mut rig = Rig::with(&["a"]);
     rig.request(Command::Start, Targets::All, 1000);
@@ -1037,6 +1048,21 @@ fn a_stop_goes_also_to_who_says_it_is_inactive() {
 }
 
 #[test]
+fn a_stop_that_waited_for_another_is_sent_as_well() {
+    let mut rig = Rig::with(&["a"]);
+    rig.run_session("s", &["a"], 1000);
+    rig.request(Command::Stop, named(&["/a"]), 5000);
+    rig.answer(|_| ACTIVE, 5001);
+    rig.request(Command::Stop, named(&["/a"]), 5002);
+    rig.published();
+    rig.ack("a", Kind::AckStop, 0, 5003);
+    rig.answer(|_| INACTIVE, 5004);
+    rig.answer(|_| INACTIVE, 5005);
+    // Somebody else may have started it between the two.
+    assert_eq!(rig.published(), [("/".into(), vec!["a".into()])]);
+}
+
+#[test]
 fn two_operators_start_and_stop_different_systems_at_the_same_moment() {
     let mut rig = Rig::with(&["a", "b"]);
     rig.run_session("s0", &["b"], 500);
@@ -1147,7 +1173,7 @@ fn sessions_are_known_to_the_next_controller() {
     let settings = Settings { poll_period: Some(Duration::from_secs(1)), ..Settings::default() };
     let again = |memory: &Memory| {
         let mut controller = Controller::new(settings.clone(), "boss", "/", at(0));
-        controller.recall_all(memory.clone(), at(0));
+        controller.recall_all(memory.clone(), false, at(0));
         Rig { controller, said: Vec::new(), millis: 0 }
     };
     // Still there, still active; then it dies.
@@ -1173,6 +1199,20 @@ fn sessions_are_known_to_the_next_controller() {
     let mut rig = again(&memory);
     rig.put(Input::Wake, 15_000);
     assert_eq!(rig.events(), [&left]);
+}
+
+#[test]
+fn nobody_is_missed_by_a_controller_that_could_not_hear_of_it() {
+    let memory = session_of_one().controller.memory().clone();
+    let settings = Settings { poll_period: Some(Duration::from_secs(1)), ..Settings::default() };
+    for (dialect, home, confined) in [(Dialect::Device, "/", false), (Dialect::Mocap, "/lab", true)] {
+        let mut controller = Controller::speaking(&[dialect], settings.clone(), "boss", home, at(0));
+        controller.recall_all(memory.clone(), confined, at(0));
+        let mut rig = Rig { controller, said: Vec::new(), millis: 0 };
+        rig.put(Input::Wake, 20_000);
+        assert_eq!(rig.events(), Vec::<&Event>::new());
+        assert_eq!(rig.controller.memory(), &memory, "and its session is not forgotten");
+    }
 }
 
 #[test]
@@ -1293,6 +1333,141 @@ fn a_thousand_systems_start_in_one_message_and_leave_nothing_behind() {
     rig.answer(|_| ACTIVE, 1003);
     assert!(rig.report().unwrap().is_success());
     assert_eq!(rig.controller.deadlines.len(), 0, "nothing is waited for any more");
+}
+
+#[test]
+fn what_an_event_costs_does_not_grow_with_the_systems() {
+    for count in [10, 50, 1000] {
+        let names: Vec<_> = (0..count).map(|n| format!("system_{n}")).collect();
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        let mut rig = Rig::with(&names);
+        rig.request(Command::Start, Targets::All, 1000);
+        request::roll::walked::take();
+        rig.answer(|_| INACTIVE, 1001);
+        for name in &names {
+            rig.ack(name, Kind::AckStart, 0, 1002);
+        }
+        rig.answer(|_| ACTIVE, 1003);
+        assert!(rig.report().unwrap().is_success());
+        // Three events for each of them; all of them are looked at when the first message is sent, and at the end.
+        let walked = request::roll::walked::take();
+        assert!(walked <= 10 * count, "{walked} records looked at for {count} systems");
+        let kept = rig.said.iter().filter(|o| **o == Output::Remember).count();
+        assert!(kept <= count, "{kept}");
+    }
+}
+
+#[test]
+fn a_memory_that_changed_is_told_of_once_until_somebody_listens() {
+    let mut rig = Rig::with(&["a", "b", "c"]);
+    rig.request(Command::Start, Targets::All, 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    for name in ["a", "b", "c"] {
+        rig.ack(name, Kind::AckStart, 0, 1002);
+    }
+    let questions: Vec<_> = rig.said.drain(..).collect();
+    for question in questions {
+        if let Output::QueryState { system, query } = question {
+            rig.controller.handle(Input::State { system, query, result: ACTIVE }, at(1003));
+        }
+    }
+    rig.drain();
+    assert_eq!(rig.said.iter().filter(|o| **o == Output::Remember).count(), 1);
+    assert_eq!(rig.controller.memory().systems.len(), 3);
+}
+
+#[test]
+fn an_acknowledgement_slower_than_its_state_is_heard_all_the_same() {
+    let mut rig = Rig::with(&["a", "b"]);
+    rig.request(Command::Start, Targets::All, 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    rig.put(Input::Wake, 1501);
+    rig.answer(|id| if id.bare() == "a" { ACTIVE } else { Ok(State::Activating) }, 1502);
+    rig.ack("a", Kind::AckStart, 0, 1600);
+    rig.ack("b", Kind::AckStart, 0, 1700);
+    rig.answer(|_| ACTIVE, 1701);
+    let result = &rig.report().unwrap().results[&id("a")];
+    assert_eq!(result.outcome, Outcome::Done(Proof::Acknowledged));
+    assert_eq!(result.answered_after, Some(Duration::from_millis(599)));
+    assert!(!rig.events().iter().any(|e| matches!(e, Event::Late { .. })), "{:?}", rig.events());
+}
+
+#[test]
+fn a_system_that_starts_after_the_patience_is_in_the_session_it_was_started_for() {
+    let mut rig = Rig::with(&["lazy"]);
+    rig.start(Ask::new(Command::Start, "take_1", Targets::All), 1000);
+    let ended = rig.run_until_report(|_| INACTIVE);
+    rig.said.clear();
+    rig.ack("lazy", Kind::AckStart, 0, ended + 1000);
+    rig.answer(|_| ACTIVE, ended + 1001);
+    assert_eq!(rig.controller.session(), Some("take_1"));
+    rig.said.clear();
+    rig.start(Ask::new(Command::Start, "take_2", Targets::All), ended + 5000);
+    rig.answer(|_| ACTIVE, ended + 5001);
+    assert_eq!(rig.outcome("lazy"), Outcome::Failed(Failure::OtherSession("take_1".into())));
+}
+
+#[test]
+fn all_or_none_stops_also_who_may_start_yet() {
+    let mut rig = Rig::with(&["lazy", "quick"]);
+    rig.start(Ask { atomic: true, ..Ask::new(Command::Start, "s", Targets::All) }, 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    rig.ack("quick", Kind::AckStart, 0, 1002);
+    rig.answer(|id| if id.bare() == "quick" { ACTIVE } else { INACTIVE }, 1003);
+    let state = |id: &SystemId| if id.bare() == "quick" { ACTIVE } else { INACTIVE };
+    let stopped = |rig: &Rig| {
+        rig.said.iter().find_map(|o| match o {
+            Output::Publish { message, .. } if message.kind == Kind::Stop => Some(message.systems.clone()),
+            _ => None,
+        })
+    };
+    for _ in 0..100 {
+        rig.answer(state, rig.millis);
+        if stopped(&rig).is_some() {
+            break;
+        }
+        let next = rig.controller.next_deadline().unwrap();
+        rig.put(Input::Wake, next.as_millis() as u64 + 1);
+    }
+    assert_eq!(stopped(&rig), Some(vec!["quick".to_owned(), "lazy".to_owned()]));
+}
+
+#[test]
+fn a_start_waits_for_a_restart_and_its_stop_is_not_taken_from_it() {
+    let mut rig = Rig::with(&["a"]);
+    rig.run_session("take_1", &["a"], 1000);
+    let restart = Ask { restart: true, ..Ask::new(Command::Start, "take_2", named(&["a"])) };
+    let first = rig.start(restart, 5000);
+    // One comes while its state is asked for, another one while it is being stopped.
+    let second = rig.start(Ask::new(Command::Start, "take_3", named(&["a"])), 5000);
+    rig.answer(|_| ACTIVE, 5001);
+    rig.answer(|_| ACTIVE, 5002);
+    let third = rig.start(Ask::new(Command::Start, "take_2", named(&["a"])), 5002);
+    rig.ack("a", Kind::AckStop, 0, 5003);
+    rig.answer(|_| INACTIVE, 5004);
+    rig.ack("a", Kind::AckStart, 0, 5005);
+    for millis in 5006..5010 {
+        rig.answer(|_| ACTIVE, millis);
+    }
+    let outcome = |number| {
+        let report = rig.reports().into_iter().find(|r| r.request == number);
+        report.unwrap_or_else(|| panic!("{number} in {:?}", rig.said)).results[&id("a")].outcome.clone()
+    };
+    assert_eq!(outcome(first), Outcome::Done(Proof::Acknowledged));
+    assert_eq!(outcome(second), Outcome::Failed(Failure::OtherSession("take_2".into())));
+    assert_eq!(outcome(third), Outcome::Already(State::Active));
+}
+
+#[test]
+fn who_waits_for_a_request_that_is_cancelled_comes_to_its_turn_at_once() {
+    let mut rig = Rig::with(&["a"]);
+    let first = rig.start(Ask::new(Command::Start, "one", named(&["/a"])), 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    rig.start(Ask::new(Command::Start, "one", named(&["/a"])), 1002);
+    rig.said.clear();
+    rig.controller.cancel(first, at(1003));
+    rig.drain();
+    assert_eq!(rig.queried(), 1, "{:?}", rig.said);
 }
 
 #[test]

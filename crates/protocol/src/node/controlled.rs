@@ -18,7 +18,7 @@ use rosless_wire::{
     rosless_msgs::srv::{ArmStart, ArmStartRequest, ArmStartResponse},
 };
 
-use super::{CONTROL_DEPTH, wire};
+use super::wire;
 use rosless_engine::{Engine as _, Wall};
 
 use crate::{
@@ -126,7 +126,7 @@ impl<S: 'static> ControlledNode<S> {
         for dialect in this.0.options.dialects.clone() {
             let me = this.clone();
             let topic = dialect.names().control_topic;
-            wire::subscribe_control(handle, node, dialect, topic, CONTROL_DEPTH, move |_, message, info| {
+            wire::subscribe_control(handle, node, dialect, topic, move |_, message, info| {
                 // Acknowledgements, our own among them, come on the same topic.
                 if matches!(message.kind, Kind::Start | Kind::Stop) {
                     me.0.asker.set(Some(info.publisher.prefix()));

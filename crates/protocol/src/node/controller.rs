@@ -72,8 +72,8 @@ impl Default for Options {
 }
 
 const MAX_ANNOUNCERS: usize = 4096;
-/// All systems may answer at once, and none of their answers is to be pushed out by the next before it is looked at.
-const ANSWERS: u32 = 2048;
+/// Systems enter their session one by one; what is kept of it goes to a disk, which takes its time for each writing.
+const KEEPING: Duration = Duration::from_millis(100);
 
 type NoticeFn<S> = Box<dyn FnMut(&mut S, Notice<'_>)>;
 
@@ -100,6 +100,14 @@ struct Inner<S> {
     seen: RefCell<BTreeSet<(String, Option<Participant>)>>,
     notice: RefCell<NoticeFn<S>>,
     look: Look,
+    keeping: Keeping,
+}
+
+/// Whether there is something to be remembered, and whether it is arranged that it is.
+#[derive(Default)]
+struct Keeping {
+    changed: Cell<bool>,
+    planned: Cell<bool>,
 }
 
 /// When the graph may be looked at again, and whether that is arranged.
@@ -148,7 +156,7 @@ impl<S: 'static> ControllerNode<S> {
         let state_timeout = settings.state_timeout;
         let home = node.namespace().to_owned();
         let mut engine = Controller::speaking(&dialects, settings, node.name(), &home, now());
-        engine.recall_all(memory, now());
+        engine.recall_all(memory, confined, now());
         let this = Self(Rc::new(Inner {
             handle: handle.clone(),
             node: node.clone(),
@@ -166,6 +174,7 @@ impl<S: 'static> ControllerNode<S> {
             seen: RefCell::default(),
             notice: RefCell::new(Box::new(notice)),
             look: Look::default(),
+            keeping: Keeping::default(),
         }));
         for dialect in dialects {
             let names = dialect.names();
@@ -246,7 +255,7 @@ impl<S: 'static> ControllerNode<S> {
         let publisher = wire::control_publisher(node, dialect, control)?;
         self.0.channels.borrow_mut().insert(channel.clone(), publisher);
         let (me, on) = (self.clone(), channel.clone());
-        wire::subscribe_control(handle, node, dialect, control, ANSWERS, move |app, message, info| {
+        wire::subscribe_control(handle, node, dialect, control, move |app, message, info| {
             me.notice(app, Notice::Message(&message));
             let (sender, participant) = me.sender(&info);
             me.heard((sender.clone(), participant), &info, Hearing::Sample);
@@ -504,17 +513,51 @@ impl<S: 'static> ControllerNode<S> {
                 }
             }
             Output::Remember => {
-                let memory = self.memory();
-                self.notice(app, Notice::Remember(&memory));
+                self.0.keeping.changed.set(true);
+                if !self.0.keeping.planned.replace(true) {
+                    let me = self.clone();
+                    self.0.handle.once(KEEPING, move |app| {
+                        me.0.keeping.planned.set(false);
+                        me.keep(app);
+                    });
+                }
             }
             Output::Finished(report) => {
-                let logs = if self.is_busy() { None } else { self.0.logs.borrow_mut().take() };
-                if let Some(logs) = logs {
-                    logs.close();
+                if !self.is_busy() {
+                    self.listen_no_longer();
                 }
+                // Whoever is told of the end may leave at once.
+                self.keep(app);
                 self.notice(app, Notice::Finished(&report));
             }
         }
+    }
+
+    /// Has what changed remembered; for owners that end, too.
+    pub fn keep(&self, app: &mut S) {
+        if self.0.keeping.changed.take() {
+            let memory = self.memory();
+            self.notice(app, Notice::Remember(&memory));
+        }
+    }
+
+    /// Nobody is asked any more: logs are of no interest, nor are the transitions that are kept for late joiners anyway.
+    fn listen_no_longer(&self) {
+        let logs = self.0.logs.borrow_mut().take();
+        let watches = self.0.watches.take();
+        let keeps = self.0.keeps.borrow();
+        let (foreign, kept): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            watches.into_iter().partition(|(system, _)| keeps.get(system) == Some(&false));
+        self.0.watches.replace(foreign);
+        drop(keeps);
+        logs.into_iter().chain(kept.into_values()).for_each(Subscription::close);
+    }
+
+    /// Whether the process of a system has not told all that it has.
+    fn is_outstanding(&self, system: &SystemId) -> bool {
+        let participant = self.with_systems(|systems| systems.get(system).and_then(|s| s.participant));
+        let graph = self.0.node.context().graph();
+        participant.is_some_and(|participant| graph.outstanding().any(|prefix| prefix.0 == participant.0))
     }
 
     /// Made when the system is first heard of, so that it is matched when its state matters.
@@ -599,9 +642,17 @@ impl<S: 'static> ControllerNode<S> {
         let closing = client.clone();
         let question = ArmStartRequest { at: Time { sec, nanosec }, session, source };
         client.call(&question, self.0.state_timeout, move |_, answer| {
-            let clock = answer.ok().filter(|answer| answer.success);
-            let clock = clock.map(|answer| Wall::from_stamp(answer.stamp.sec, answer.stamp.nanosec));
-            me.put(Input::Armed { request, system, sent, clock });
+            let clock = match answer {
+                Ok(answer) if answer.success => {
+                    Some(Some(Wall::from_stamp(answer.stamp.sec, answer.stamp.nanosec)))
+                }
+                Ok(_) | Err(CallError::NoServer(_)) => Some(None),
+                // It may have heard it.
+                Err(_) => None,
+            };
+            if let Some(clock) = clock {
+                me.put(Input::Armed { request, system, sent, clock });
+            }
             closing.close();
         });
         Ok(())
@@ -617,7 +668,8 @@ impl<S: 'static> ControllerNode<S> {
                             me.heard(me.sender(&info), &info, Hearing::Reply { sent });
                             Ok(State::from(message.current_state.id))
                         }
-                        Err(CallError::NoServer(_)) => Err(NoState::NoService),
+                        // Who has not told yet all that it has may have one.
+                        Err(CallError::NoServer(_)) if !me.is_outstanding(&system) => Err(NoState::NoService),
                         Err(_) => Err(NoState::NoAnswer),
                     };
                     me.put(Input::State { system, query, result });

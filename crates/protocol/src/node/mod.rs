@@ -19,6 +19,37 @@
 //! event_loop.run(&mut ())
 //! # }
 //! ```
+//!
+//! And a controller that starts everybody, hears every message, and stops everybody when the report is there:
+//! ```no_run
+//! # fn main() -> rosless_graph::Result<()> {
+//! use rosless_graph::{Context, EventLoop, config};
+//! use rosless_protocol::{Dialect, controller::{Settings, Targets}, message::Command, node::{ControllerNode, Notice}};
+//!
+//! #[derive(Default)]
+//! struct App {
+//!     controller: Option<ControllerNode<App>>,
+//! }
+//!
+//! let (settings, _args) = config::settings_or_exit();
+//! let context = Context::new(settings)?;
+//! let event_loop = EventLoop::<App>::new(&context)?;
+//! let node = context.node(Dialect::Device.names().controller_node)?;
+//! let controller =
+//!     ControllerNode::new(&event_loop, &node, Dialect::Device, Settings::default(), |app: &mut App, notice| match notice {
+//!         Notice::Message(message) => log::info!("{:?} from {}", message.kind, message.source),
+//!         Notice::Finished(report) if report.command == Command::Start => {
+//!             report.failures().for_each(|(system, why)| log::error!("{system}: {}", why.word()));
+//!             if let Some(controller) = &app.controller {
+//!                 controller.stop(Targets::All).expect("no name, no wrong name");
+//!             }
+//!         }
+//!         _ => {}
+//!     })?;
+//! controller.start("session_1", Targets::All).expect("no name, no wrong name");
+//! event_loop.run(&mut App { controller: Some(controller) })
+//! # }
+//! ```
 
 mod controlled;
 mod controller;

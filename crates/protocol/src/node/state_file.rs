@@ -104,7 +104,13 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("rosless-state-{}", std::process::id()));
         let mut file = StateFile::open(&folder, 7).unwrap();
         let mut memory = file.memory().clone();
-        let line = Remembered { session: "s".into(), since: 5, process: "ab".into() };
+        let line = Remembered {
+            session: "s".into(),
+            since: 5,
+            process: "ab".into(),
+            dialect: "mocap".into(),
+            namespace: "/".into(),
+        };
         memory.systems.insert("/a".into(), line);
         file.keep(&memory).unwrap();
         assert_eq!(file.next_take().unwrap(), "take_001");

@@ -14,6 +14,10 @@ use crate::{
     message::{Announcement, Control},
 };
 
+/// All systems answer at once, on the topic on which they are told: neither an answer nor a command is to be pushed out by
+/// the answers that come after it.
+const ROOM: u32 = 2048;
+
 macro_rules! dialect_messages {
     ($package:ident, $info:ident: $source:ident, $session:ident, $systems:ident) => {
         impl From<$package::Control> for Control {
@@ -99,10 +103,9 @@ pub(super) fn subscribe_control<S: 'static>(
     node: &Node,
     dialect: Dialect,
     topic: &str,
-    depth: u32,
     callback: impl FnMut(&mut S, Control, SampleInfo) + 'static,
 ) -> Result<Subscription<S>> {
-    let qos = control_qos().depth(depth);
+    let qos = (control_qos(), ROOM);
     match dialect {
         Dialect::Mocap => subscribe::<mocap::Control, _, _>(handle, node, topic, qos, callback),
         Dialect::Device => subscribe::<device::Control, _, _>(handle, node, topic, qos, callback),
@@ -117,7 +120,7 @@ pub(super) fn subscribe_environment<S: 'static>(
     topic: &str,
     callback: impl FnMut(&mut S, Announcement, SampleInfo) + 'static,
 ) -> Result<Subscription<S>> {
-    let qos = environment_qos();
+    let qos = (environment_qos(), 0);
     match dialect {
         Dialect::Mocap => subscribe::<mocap::MocapInfo, _, _>(handle, node, topic, qos, callback),
         Dialect::Device => subscribe::<device::DeviceInfo, _, _>(handle, node, topic, qos, callback),
@@ -129,10 +132,10 @@ fn subscribe<M: Message, T: From<M> + 'static, S: 'static>(
     handle: &Handle<S>,
     node: &Node,
     topic: &str,
-    qos: Qos,
+    (qos, room): (Qos, u32),
     mut callback: impl FnMut(&mut S, T, SampleInfo) + 'static,
 ) -> Result<Subscription<S>> {
-    handle.subscribe::<M>(node, topic, qos, move |app, sample| {
+    handle.subscribe_with_room::<M>(node, topic, qos, room, move |app, sample| {
         callback(app, sample.message.into(), sample.info)
     })
 }

@@ -13,7 +13,7 @@ pub mod msg {
         }
 
         /// What a recorder of sessions is doing.
-        struct RecorderStatus = "RIHS01_afaee0939465c4e59104a752f4f3f134d4721094550d29678eb42af7d0f5e7fa" {
+        struct RecorderStatus = "RIHS01_f9bd1edeea9d93bc2bc9abb125e6f50cbe2872124fd16239c98e74209894c064" {
             stamp: Time,
             recording: bool,
             session: String,
@@ -24,6 +24,7 @@ pub mod msg {
             bytes: u64,
             dropped: u64,
             failure: String,
+            disk_free: u64,
         }
 
         /// What a command came to for one system.

@@ -2,16 +2,26 @@
 
 use rosless_engine::{Now, Wall};
 
-use super::{Asked, Phase, Request};
+use super::{Asked, Phase, Request, Stage};
 use crate::{
     controller::{
-        Answer, Controller, Event, NoState, Settings, System,
+        Answer, Controller, Event, NoState, Output, Settings, System,
         deadlines::Timer,
         report::{Failure, Outcome, Proof},
     },
     message::{Command, State},
     name::SystemId,
 };
+
+/// What an acknowledgement is to the request that it answers.
+#[derive(PartialEq)]
+enum Heard {
+    First,
+    Again,
+    /// It was waited for no longer, because its state had told the same.
+    AfterItsState,
+    Late,
+}
 
 impl Controller {
     /// Whether an acknowledgement answers one of our requests.
@@ -28,46 +38,70 @@ impl Controller {
                 matches!(a.phase, Phase::Queued | Phase::Before | Phase::Running | Phase::Arming)
             })
         };
-        let mine =
-            |r: &&mut Request| r.ask.command == command && r.first_sent.is_some() && r.means(id) && asked(r);
+        let mine = |r: &&mut Request| {
+            r.ask.command == command
+                && r.first_sent.is_some()
+                && (r.asked.contains_key(id) || r.means(id))
+                && asked(r)
+        };
         let open = |r: &Request| r.asked.get(id).is_some_and(|a| a.resolved().is_none());
         // Two may mean it; the one that waits for it gets it.
-        let mut requests: Vec<_> = self.requests.values_mut().filter(mine).collect();
-        requests.sort_by_key(|r| !open(r));
-        let Some(request) = requests.into_iter().next() else { return false };
-        // A name nobody had announced may turn out to live in another namespace.
+        let Some(request) = self.requests.values_mut().filter(mine).min_by_key(|r| !open(r)) else {
+            return false;
+        };
         if !request.asked.contains_key(id) {
+            // A name nobody had announced may turn out to live in another namespace.
             let known = &self.systems;
-            request.asked.retain(|other, _| known.contains_key(other) || other.bare() != id.bare());
-        }
-        let first_sent = request.first_sent;
-        let asked = request.asked.entry(id.clone()).or_insert_with(|| {
+            let elsewhere = |other: &SystemId| !known.contains_key(other) && other.bare() == id.bare();
+            let mistaken =
+                request.asked.iter().map(|(other, _)| other).find(|other| elsewhere(other)).cloned();
+            if let Some(mistaken) = mistaken {
+                request.asked.remove(&mistaken);
+            }
             // It was asked by a message to all.
-            let sent = first_sent.map(|mono| Now { mono, wall: now.wall });
-            Asked { first_sent: sent, phase: Phase::Waiting, ..Asked::new() }
+            let sent = request.first_sent.map(|mono| Now { mono, wall: now.wall });
+            let asked = Asked { first_sent: sent, phase: Phase::Waiting, ..Asked::new() };
+            request.asked.insert(id.clone(), asked);
+        }
+        let heard = request.asked.edit(id, |asked| {
+            if asked.acked.is_some() {
+                asked.duplicates += 1;
+                return Heard::Again;
+            }
+            asked.acked = Some(answer);
+            match &mut asked.phase {
+                // Its state was quicker, and the report is not made yet.
+                Phase::Resolved(Outcome::Done(proof)) => {
+                    *proof = Proof::Acknowledged;
+                    Heard::AfterItsState
+                }
+                Phase::Resolved(_) => Heard::Late,
+                phase => {
+                    *phase = Phase::Confirming;
+                    Heard::First
+                }
+            }
         });
-        if asked.acked.is_some() {
-            asked.duplicates += 1;
-            self.event(Event::Duplicate { system: id.clone(), command });
-            return true;
+        if heard != Some(Heard::Again) {
+            request.last_answer = Some(answer.at);
         }
-        asked.acked = Some(answer);
-        request.last_answer = Some(answer.at);
-        if asked.resolved().is_some() {
-            self.event(Event::Late { system: id.clone(), command });
-            return true;
+        match heard {
+            Some(Heard::Again) => self.event(Event::Duplicate { system: id.clone(), command }),
+            Some(Heard::Late) => self.event(Event::Late { system: id.clone(), command }),
+            Some(Heard::First) => self.query(id, now),
+            Some(Heard::AfterItsState) | None => {}
         }
-        asked.phase = Phase::Confirming;
-        self.query(id, now);
         true
     }
 
     /// A system left: also what was confirmed is not true any more.
     pub(in crate::controller) fn left_requests(&mut self, id: &SystemId) {
-        for asked in self.requests.values_mut().filter_map(|r| r.asked.get_mut(id)) {
-            if !matches!(asked.resolved(), Some(Outcome::Failed(_))) {
-                asked.fail(Failure::Gone);
-            }
+        for request in self.requests.values_mut() {
+            request.asked.edit(id, |asked| {
+                if !matches!(asked.resolved(), Some(Outcome::Failed(_))) {
+                    asked.fail(Failure::Gone);
+                }
+            });
         }
     }
 
@@ -90,7 +124,12 @@ impl Controller {
                     Phase::Before => asked.phase = self.before(&request, id, result, now),
                     _ => self.after(&mut request, &mut asked, id, result, now),
                 }
+                let already = matches!(asked.phase, Phase::Resolved(Outcome::Already(_)));
                 request.asked.insert(id.clone(), asked);
+                // It waited for its turn; the STOP goes to it as to the others, whatever its state is.
+                if already && request.ask.command == Command::Stop && request.stage == Stage::Asking {
+                    self.send(&mut request, now);
+                }
             }
             self.requests.insert(number, request);
         }
@@ -118,6 +157,7 @@ impl Controller {
             Phase::Again if asked.attempts == 1 && result.is_ok() && !asked.looked_into => {
                 asked.looked_into = true;
                 asked.phase = Phase::Waiting;
+                self.outputs.push_back(Output::WatchTransitions { system: id.clone() });
                 let silence = Timer::Silence(request.number, id.clone());
                 self.deadlines.set(silence, now.mono + self.settings.log_patience);
             }
@@ -143,18 +183,20 @@ impl Controller {
         let mut news = false;
         for request in self.requests.values_mut() {
             let command = request.ask.command;
-            if let Some(asked) = request.asked.get_mut(id)
-                && matches!(asked.phase, Phase::Waiting | Phase::Confirming)
-                && asked.attempts > 0
-                && (from, to) == (command.under_way(), command.needed())
-                // What is kept for late joiners may be from before the command.
-                && happened.zip(asked.first_sent).is_none_or(|((at, slack), sent)| at.0.saturating_add(slack) >= sent.wall.0)
-            {
-                asked.begun = true;
-                asked.failed_at = Some(happened.map_or(now.wall, |(at, _)| at));
-                asked.phase = Phase::Confirming;
-                news = true;
+            if (from, to) != (command.under_way(), command.needed()) {
+                continue;
             }
+            request.asked.edit(id, |asked| {
+                // What is kept for late joiners may be from before the command.
+                let since = happened.zip(asked.first_sent);
+                let after = since.is_none_or(|((at, slack), sent)| at.0.saturating_add(slack) >= sent.wall.0);
+                if matches!(asked.phase, Phase::Waiting | Phase::Confirming) && asked.attempts > 0 && after {
+                    asked.begun = true;
+                    asked.failed_at = Some(happened.map_or(now.wall, |(at, _)| at));
+                    asked.phase = Phase::Confirming;
+                    news = true;
+                }
+            });
         }
         if news {
             self.query(id, now);
@@ -220,6 +262,7 @@ pub(super) fn at_deadline(system: Option<&System>, asked: &Asked, command: Comma
             _ if asked.attempts == 0 => Failure::NotAsked,
             Some(Ok(state)) if state == command.needed() => Failure::Refused(state),
             Some(Ok(state)) if state != command.wanted() => Failure::WrongState(state),
+            _ if asked.acked.is_some() => Failure::Unconfirmed,
             _ => Failure::NoAnswer,
         },
     }

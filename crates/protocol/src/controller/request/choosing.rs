@@ -4,14 +4,14 @@ use std::{collections::BTreeSet, time::Duration};
 
 use rosless_engine::Now;
 
-use super::{Ask, Asked, Phase, Request, Stage};
+use super::{Ask, Asked, Kind, Phase, Request, Stage};
 use crate::{
     controller::{
         Controller, FRESH, NoState, System, Targets, clip,
         report::{Failure, Outcome},
     },
     message::{Command, State},
-    name::SystemId,
+    name::{Listed, SystemId},
 };
 
 impl Controller {
@@ -75,10 +75,12 @@ impl Controller {
             request.asked.insert(id.clone(), mine);
         }
         if let Targets::Named(names) = &request.ask.targets {
-            let unknown = names.iter().filter(|n| !asked.iter().any(|id| id.is_meant_by(n)));
+            let unknown = names.iter().filter(|n| self.meant(n).next().is_none());
             let unknown: Vec<_> = unknown.filter_map(|n| SystemId::resolve(&self.home, n).ok()).collect();
             asked.extend(unknown.iter().cloned());
-            request.asked.extend(unknown.into_iter().map(|id| (id, Asked::new())));
+            for id in unknown {
+                request.asked.insert(id, Asked { phase: Phase::Again, ..Asked::new() });
+            }
         }
         let missing = request.ask.expect.iter().filter(|n| !asked.iter().any(|id| id.is_meant_by(n)));
         let missing: Vec<_> = missing.filter_map(|n| SystemId::resolve(&self.home, n).ok()).collect();
@@ -94,15 +96,15 @@ impl Controller {
     /// Whether an older request with the same command has this system; one with the opposite command loses it.
     pub(super) fn taken(&mut self, request: &Request, id: &SystemId) -> bool {
         let mut taken = false;
-        for (number, other) in &mut self.requests {
-            let Some(asked) = other.asked.get_mut(id).filter(|a| a.resolved().is_none()) else { continue };
-            if Some(*number) == request.parent {
+        for other in self.requests.values_mut().filter(|other| other.rank() < request.rank()) {
+            if other.asked.get(id).is_none_or(|a| a.resolved().is_some()) {
                 continue;
             }
-            if other.ask.command == request.ask.command {
-                taken |= *number < request.number;
-            } else if *number < request.number {
-                asked.fail(Failure::Superseded);
+            // What a start does on its way, stopping included, is not to be taken from it by another start.
+            if other.ask.command == request.ask.command || other.parent.is_some() {
+                taken = true;
+            } else {
+                other.asked.edit(id, |asked| asked.fail(Failure::Superseded));
                 self.stirred = true;
             }
         }
@@ -128,6 +130,9 @@ impl Controller {
 
     /// Those that waited for another request come to their turn.
     pub(super) fn unqueue(&mut self, request: &mut Request, now: Now) {
+        if request.asked.count(Kind::Queued) == 0 {
+            return;
+        }
         let queued = request.asked.iter().filter(|(_, a)| a.phase == Phase::Queued);
         let queued: Vec<_> = queued.map(|(id, _)| id.clone()).collect();
         for id in queued {
@@ -146,22 +151,19 @@ impl Controller {
         request.stage = Stage::Asking;
         if request.ask.command == Command::Start {
             let deaf = |id: &SystemId| self.systems.get(id).is_none_or(|s| !s.reachable());
-            let expected = |id: &SystemId| request.ask.expect.iter().any(|n| id.is_meant_by(n));
-            for (id, asked) in request.asked.iter_mut().filter(|(id, _)| expected(id)) {
-                if asked.resolved().is_none() && !self.systems.get(id).is_some_and(System::present) {
+            let expect = Listed::new(&request.ask.expect);
+            let expected = |id: &SystemId| expect.means(id);
+            let atomic = request.ask.atomic;
+            request.asked.each(|id, asked| match asked.phase {
+                Phase::Resolved(_) => {}
+                _ if expected(id) && !self.systems.get(id).is_some_and(System::present) => {
                     asked.fail(Failure::Unknown);
                 }
-            }
-            if request.ask.atomic {
-                for (id, asked) in request.asked.iter_mut().filter(|(_, a)| a.resolved().is_none()) {
-                    match asked.phase {
-                        Phase::Queued => asked.fail(Failure::Busy),
-                        _ if !self.systems.contains_key(id) => asked.fail(Failure::Unknown),
-                        _ if deaf(id) => asked.fail(Failure::Unreachable),
-                        _ => {}
-                    }
-                }
-            }
+                Phase::Queued if atomic => asked.fail(Failure::Busy),
+                _ if atomic && !self.systems.contains_key(id) => asked.fail(Failure::Unknown),
+                _ if atomic && deaf(id) => asked.fail(Failure::Unreachable),
+                _ => {}
+            });
             let blocks = |a: &Asked| match a.resolved() {
                 Some(Outcome::Failed(Failure::OtherSession(_) | Failure::NotMeant)) => true,
                 Some(Outcome::Failed(_)) => request.ask.atomic,
@@ -181,11 +183,11 @@ impl Controller {
 
     /// Stops those that are to be started anew, if there are any.
     pub(super) fn stop_first(&mut self, request: &mut Request, now: Now) -> bool {
-        let running = request.asked.iter().filter(|(_, a)| a.phase == Phase::Running);
-        let running: Vec<_> = running.map(|(id, _)| id.as_str().to_owned()).collect();
-        if running.is_empty() {
+        if request.asked.count(Kind::Running) == 0 {
             return false;
         }
+        let running = request.asked.iter().filter(|(_, a)| a.phase == Phase::Running);
+        let running: Vec<_> = running.map(|(id, _)| id.as_str().to_owned()).collect();
         let stop =
             Ask { deadline: request.ask.deadline, ..Ask::new(Command::Stop, "", Targets::Named(running)) };
         request.stage = Stage::Stopping(self.open(stop, Some(request.number), now));

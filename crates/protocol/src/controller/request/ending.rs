@@ -20,10 +20,21 @@ impl Controller {
     /// Everybody is resolved: takes back what an all-or-none start began, and looks for reasons.
     pub(super) fn conclude(&mut self, request: &mut Request, now: Now) -> Option<Wake> {
         let failed = request.asked.values().any(|a| matches!(a.resolved(), Some(Outcome::Failed(_))));
-        let done = |a: &Asked| matches!(a.resolved(), Some(Outcome::Done(_)));
+        // Who was asked and has not told that it failed may start yet.
+        let may_run = |a: &Asked| match a.resolved() {
+            Some(Outcome::Done(_)) => true,
+            Some(Outcome::Failed(
+                Failure::Refused(_) | Failure::NoAnswer | Failure::Unconfirmed | Failure::Slow(_),
+            )) => a.attempts > 0,
+            _ => false,
+        };
         if request.ask.atomic && request.ask.command == Command::Start && failed {
-            let started: Vec<_> =
-                request.asked.iter().filter(|(_, a)| done(a)).map(|(id, _)| id.as_str().to_owned()).collect();
+            let started: Vec<_> = request
+                .asked
+                .iter()
+                .filter(|(_, a)| may_run(a))
+                .map(|(id, _)| id.as_str().to_owned())
+                .collect();
             if !started.is_empty() {
                 let undo = Ask {
                     deadline: request.ask.deadline,
@@ -49,19 +60,24 @@ impl Controller {
         self.deadlines.clear(Timer::Silence(request.number, explaining()));
         match request.parent {
             Some(parent) => {
-                self.note_given_up(&request);
+                self.note_given_up(&request, now);
                 self.child_ended(parent, &request, now);
             }
             None => self.report(request, now),
         }
     }
 
-    pub(super) fn note_given_up(&mut self, request: &Request) {
-        for (id, asked) in &request.asked {
+    pub(super) fn note_given_up(&mut self, request: &Request, now: Now) {
+        for (id, asked) in request.asked.iter() {
             self.deadlines.clear(Timer::Silence(request.number, id.clone()));
+            let unconfirmed = matches!(asked.resolved(), Some(Outcome::Failed(Failure::Unconfirmed)));
+            if unconfirmed && request.ask.command == Command::Start {
+                // By its own word it is in it, and its state will tell when it comes.
+                self.enter(id, Some(request.ask.session.clone()), now);
+            }
             let already = matches!(asked.resolved(), Some(Outcome::Already(_)));
             if asked.attempts > 0 && asked.acked.is_none() && !already {
-                self.given_up.insert((id.clone(), request.ask.command));
+                self.given_up.insert((id.clone(), request.ask.command), request.ask.session.clone());
             }
         }
         // Bounded like the systems themselves, whatever happens for months.
@@ -71,7 +87,7 @@ impl Controller {
     }
 
     pub(super) fn report(&mut self, request: Request, now: Now) {
-        self.note_given_up(&request);
+        self.note_given_up(&request, now);
         let command = request.ask.command;
         let mut results = BTreeMap::new();
         let mut activations = Vec::new();

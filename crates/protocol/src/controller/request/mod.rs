@@ -11,15 +11,17 @@
 mod answers;
 mod choosing;
 mod ending;
+pub(super) mod roll;
 mod sending;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use rosless_engine::{Now, Wall};
 
 use self::{
     answers::at_deadline,
     ending::{explaining, reason, wants_reason},
+    roll::{Kind, Roll},
 };
 use super::{
     Answer, Controller, Targets,
@@ -174,9 +176,11 @@ pub(super) struct Request {
     begun: Duration,
     until: Duration,
     stage: Stage,
-    pub(super) asked: BTreeMap<SystemId, Asked>,
+    pub(super) asked: Roll,
     messages: u32,
     first_sent: Option<Duration>,
+    /// When appointments were made.
+    arming_at: Option<Duration>,
     last_answer: Option<Duration>,
 }
 
@@ -188,18 +192,23 @@ impl Request {
         }
     }
 
+    /// The request in whose name this one is made: a STOP that belongs to a restart has that one's place in the order.
+    fn rank(&self) -> u64 {
+        self.parent.unwrap_or(self.number)
+    }
+
     /// Settles everything that is still open.
     fn give_up(&mut self, why: impl Fn(&SystemId, &Asked) -> Failure) {
-        for (id, asked) in &mut self.asked {
+        self.asked.each(|id, asked| {
             if asked.resolved().is_none() {
                 let failure = why(id, asked);
                 asked.fail(failure);
             }
-        }
+        });
     }
 
     fn all_resolved(&self) -> bool {
-        self.asked.values().all(|a| a.resolved().is_some())
+        self.asked.count(Kind::Resolved) == self.asked.len()
     }
 }
 
@@ -241,12 +250,14 @@ impl Controller {
         let armed: Vec<_> = armed.map(|(id, _)| id.as_str().to_owned()).collect();
         let arming = matches!(request.stage, Stage::Arming(_)) && !armed.is_empty();
         request.give_up(|_, _| Failure::Cancelled);
+        self.deadlines.clear(Timer::Request(number));
         self.report(request, now);
         if arming {
-            // Only a STOP disarms those who would start by themselves.
-            self.open(Ask::new(Command::Stop, "", Targets::Named(armed)), None, now);
-            self.advance(now);
+            // Only a STOP disarms those who would start by themselves; nobody asked for its report.
+            self.open(Ask::new(Command::Stop, "", Targets::Named(armed)), Some(number), now);
         }
+        // Others may have waited for it.
+        self.advance(now);
     }
 
     fn open(&mut self, ask: Ask, parent: Option<u64>, now: Now) -> u64 {
@@ -259,9 +270,10 @@ impl Controller {
             begun: now.mono,
             until,
             stage: Stage::Gathering,
-            asked: BTreeMap::new(),
+            asked: Roll::default(),
             messages: 0,
             first_sent: None,
+            arming_at: None,
             last_answer: None,
         };
         self.requests.insert(self.counter, request);
@@ -309,10 +321,7 @@ impl Controller {
             self.check(request, now);
         }
         if request.stage == Stage::Checking {
-            let checking = |(id, a): (&SystemId, &Asked)| {
-                a.phase == Phase::Before && self.systems.get(id).is_some_and(|s| s.query.is_some())
-            };
-            if !request.asked.iter().any(checking) {
+            if request.asked.count(Kind::Before) == 0 {
                 self.decide(request, now);
             } else if now.mono < request.until {
                 return Some(Wake::At(request.until));
@@ -323,9 +332,11 @@ impl Controller {
                 return Some(Wake::At(instant));
             }
             request.stage = Stage::Asking;
-            for asked in request.asked.values_mut().filter(|a| a.phase == Phase::Arming) {
-                asked.phase = Phase::Again;
-            }
+            request.asked.each(|_, asked| {
+                if asked.phase == Phase::Arming {
+                    asked.phase = Phase::Again;
+                }
+            });
             self.send_to_all(request, now);
         }
         if request.stage == Stage::Asking {
@@ -375,9 +386,13 @@ impl Controller {
         };
         match request.stage {
             Stage::Stopping(number) if number == child.number => {
-                for (id, asked) in request.asked.iter_mut().filter(|(_, a)| a.phase == Phase::Running) {
-                    if stopped(id) { asked.phase = Phase::Again } else { asked.fail(Failure::NotStopped) }
-                }
+                request.asked.each(|id, asked| match asked.phase {
+                    // It came to its turn meanwhile and is stopped next.
+                    Phase::Running if !child.asked.contains_key(id) => {}
+                    Phase::Running if stopped(id) => asked.phase = Phase::Again,
+                    Phase::Running => asked.fail(Failure::NotStopped),
+                    _ => {}
+                });
                 request.stage = Stage::Asking;
                 let patience = request.ask.deadline.unwrap_or(self.settings.deadline);
                 let until = now.mono + request.ask.ahead(now) + patience;
@@ -389,11 +404,11 @@ impl Controller {
                 }
             }
             Stage::Undoing(number) if number == child.number => {
-                for (id, asked) in &mut request.asked {
+                request.asked.each(|id, asked| {
                     if matches!(asked.resolved(), Some(Outcome::Done(_))) {
                         asked.fail(Failure::Undone { stopped: stopped(id) });
                     }
-                }
+                });
                 request.ask.atomic = false;
                 request.stage = Stage::Asking;
             }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use rosless_engine::{Now, Wall};
 
-use super::{Asked, Phase, Request, Stage};
+use super::{Asked, Kind, Phase, Request, Stage};
 use crate::{
     controller::{
         Controller, Event, Output, REMEMBERED_STAMPS, System, Targets,
@@ -25,16 +25,20 @@ impl Controller {
         let instant = now.mono + request.ask.ahead(now);
         request.stage = Stage::Arming(instant);
         request.first_sent = Some(instant);
-        for (id, asked) in &mut request.asked {
+        request.arming_at = Some(now.mono);
+        let (number, session) = (request.number, &request.ask.session);
+        request.asked.each(|id, asked| {
             if !matches!(asked.phase, Phase::Before | Phase::Again) {
-                continue;
+                return;
             }
             asked.phase = Phase::Arming;
-            if self.systems.get(id).is_some_and(System::present) {
-                let (system, session) = (id.clone(), request.ask.session.clone());
-                self.outputs.push_back(Output::Arm { request: request.number, system, session, at });
+            if let Some(system) = self.systems.get_mut(id).filter(|system| system.present()) {
+                // Its answer to this may get lost, and it starts all the same.
+                system.clock.stamps.asked(Command::Start, now.mono, true);
+                let (system, session) = (id.clone(), session.clone());
+                self.outputs.push_back(Output::Arm { request: number, system, session, at });
             }
-        }
+        });
     }
 
     /// What came of an appointment.
@@ -46,17 +50,23 @@ impl Controller {
         clock: Option<Wall>,
         now: Now,
     ) {
-        let Some(clock) = clock else { return };
         let Some(request) = self.requests.get_mut(&number) else { return };
-        let (stage, at) = (&request.stage, request.ask.at);
-        if let (Stage::Arming(instant), Some(at)) = (stage, at)
-            && let Some(asked) = request.asked.get_mut(id)
-            && asked.phase == Phase::Arming
+        let Some(clock) = clock else {
+            // It will not start by itself, so nothing it says answers this.
+            if let (Some(at), Some(system)) = (request.arming_at, self.systems.get_mut(id)) {
+                system.clock.stamps.withdrawn(Command::Start, at);
+            }
+            return;
+        };
+        if let (Stage::Arming(instant), Some(at)) = (&request.stage, request.ask.at)
+            && request.asked.get(id).is_some_and(|asked| asked.phase == Phase::Arming)
             && let Some(system) = self.systems.get_mut(id)
         {
             system.note_armed(sent, clock, now);
-            (asked.armed, asked.attempts, asked.phase) = (true, 1, Phase::Waiting);
-            asked.first_sent = Some(Now { mono: *instant, wall: at });
+            request.asked.edit(id, |asked| {
+                (asked.armed, asked.attempts, asked.phase) = (true, 1, Phase::Waiting);
+                asked.first_sent = Some(Now { mono: *instant, wall: at });
+            });
             let silence = Timer::Silence(number, id.clone());
             self.deadlines.set(silence, *instant + self.settings.retry_period);
         }
@@ -64,9 +74,11 @@ impl Controller {
 
     /// The first message goes to all at once: that is what starts a session synchronously.
     pub(super) fn send_to_all(&mut self, request: &mut Request, now: Now) {
-        for asked in request.asked.values_mut().filter(|a| a.phase == Phase::Before) {
-            asked.phase = Phase::Again;
-        }
+        request.asked.each(|_, asked| {
+            if asked.phase == Phase::Before {
+                asked.phase = Phase::Again;
+            }
+        });
         let start = request.ask.command == Command::Start;
         let included = |a: &Asked| match &a.phase {
             Phase::Again => true,
@@ -96,8 +108,7 @@ impl Controller {
 
     /// Waits for an acknowledgement, so long.
     pub(super) fn wait(&mut self, request: &mut Request, id: &SystemId, now: Now) {
-        if let Some(asked) = request.asked.get_mut(id) {
-            asked.phase = Phase::Waiting;
+        if request.asked.edit(id, |asked| asked.phase = Phase::Waiting).is_some() {
             let silence = Timer::Silence(request.number, id.clone());
             self.deadlines.set(silence, now.mono + self.settings.retry_period);
         }
@@ -105,10 +116,10 @@ impl Controller {
 
     pub(super) fn mark_sent(&mut self, request: &mut Request, ids: &[SystemId], now: Now) {
         for id in ids {
-            if let Some(asked) = request.asked.get_mut(id) {
+            request.asked.edit(id, |asked| {
                 asked.attempts += 1;
                 asked.first_sent.get_or_insert(now);
-            }
+            });
             if let Some(system) = self.systems.get_mut(id) {
                 system.note_sent(request.ask.command, now.mono);
             }
@@ -124,10 +135,12 @@ impl Controller {
         if request.ask.command == Command::Stop {
             // Also to those that seem to be stopped: an activation may be under way that no state tells of.
             let already = |a: &Asked| a.attempts == 0 && matches!(a.resolved(), Some(Outcome::Already(_)));
-            for (id, asked) in request.asked.iter_mut().filter(|(_, a)| already(a)) {
-                asked.attempts = 1;
-                again.push(id.clone());
-            }
+            request.asked.each(|id, asked| {
+                if already(asked) {
+                    asked.attempts = 1;
+                    again.push(id.clone());
+                }
+            });
         }
         let names = self.bare_names();
         let mut lists: BTreeMap<Channel, Vec<String>> = BTreeMap::new();
@@ -184,26 +197,29 @@ impl Controller {
     pub(in crate::controller) fn silent(&mut self, number: u64, id: &SystemId, now: Now) {
         let present = self.systems.get(id).is_some_and(System::present);
         let retries = self.settings.retries;
-        let Some(asked) = self.asked_mut(number, id).filter(|a| a.phase == Phase::Waiting) else { return };
-        if present {
-            asked.phase = Phase::Confirming;
-            self.outputs.push_back(Output::WatchTransitions { system: id.clone() });
+        let Some(request) = self.requests.get_mut(&number) else { return };
+        let confirms = request.asked.edit(id, |asked| {
+            match asked.phase {
+                Phase::Waiting if present => asked.phase = Phase::Confirming,
+                Phase::Waiting if asked.attempts > retries => asked.fail(Failure::Unknown),
+                Phase::Waiting => asked.phase = Phase::Again,
+                _ => return false,
+            }
+            present
+        });
+        if confirms == Some(true) {
             self.query(id, now);
-        } else if asked.attempts > retries {
-            asked.fail(Failure::Unknown);
-        } else {
-            asked.phase = Phase::Again;
         }
     }
 
     /// Sends to those who are to be asked.
     pub(super) fn chase(&mut self, request: &mut Request, now: Now) {
-        let due = request.asked.iter().filter(|(_, a)| a.phase == Phase::Again);
-        let (again, first): (Vec<_>, Vec<_>) = due.partition(|(_, a)| a.attempts > 0);
-        let systems: Vec<_> = again.into_iter().map(|(id, _)| id.clone()).collect();
-        if !first.is_empty() || !systems.is_empty() {
-            self.send(request, now);
+        if request.asked.count(Kind::Again) == 0 {
+            return;
         }
+        let due = request.asked.iter().filter(|(_, a)| a.phase == Phase::Again);
+        let systems: Vec<_> = due.filter(|(_, a)| a.attempts > 0).map(|(id, _)| id.clone()).collect();
+        self.send(request, now);
         if !systems.is_empty() {
             self.event(Event::Retry { command: request.ask.command, systems });
         }

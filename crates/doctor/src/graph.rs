@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use rosless_graph::{
     GidPrefix, Graph, Vendor,
     graph::{Endpoint, EndpointKind},
+    qos::incompatibility,
 };
 
-use super::Finding;
-use crate::qos::incompatibility;
+use crate::Finding;
 
-pub(super) fn participants(graph: &Graph, own: GidPrefix) -> Vec<Finding> {
+pub(crate) fn participants(graph: &Graph, own: GidPrefix) -> Vec<Finding> {
     let mut others = BTreeMap::<GidPrefix, Vendor>::new();
     for endpoint in graph.endpoints().filter(|endpoint| endpoint.gid.prefix() != own) {
         others.insert(endpoint.gid.prefix(), endpoint.gid.vendor());
@@ -34,7 +34,7 @@ fn name(vendor: Vendor) -> String {
     }
 }
 
-pub(super) fn names(graph: &Graph) -> Vec<Finding> {
+pub(crate) fn names(graph: &Graph) -> Vec<Finding> {
     let nodes: Vec<_> = graph.nodes().iter().map(ToString::to_string).collect();
     let doubles: BTreeSet<_> =
         nodes.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| &pair[0]).collect();
@@ -63,7 +63,7 @@ fn owner(graph: &Graph, endpoint: &Endpoint) -> String {
     graph.node_of(&endpoint.gid).map_or_else(|| endpoint.gid.to_string(), |node| node.to_string())
 }
 
-pub(super) fn types(graph: &Graph) -> Vec<Finding> {
+pub(crate) fn types(graph: &Graph) -> Vec<Finding> {
     let mut findings = Vec::new();
     for endpoints in by_topic(graph).into_values() {
         let first = endpoints[0];
@@ -104,7 +104,7 @@ pub(super) fn types(graph: &Graph) -> Vec<Finding> {
     findings
 }
 
-pub(super) fn quality_of_service(graph: &Graph) -> Vec<Finding> {
+pub(crate) fn quality_of_service(graph: &Graph) -> Vec<Finding> {
     let mut findings = Vec::new();
     for endpoints in by_topic(graph).into_values() {
         let of = |kind| endpoints.iter().filter(move |e| e.kind == kind);
@@ -140,7 +140,8 @@ pub(super) fn quality_of_service(graph: &Graph) -> Vec<Finding> {
 mod tests {
     use rosless_graph::{Gid, Qos};
 
-    use super::{super::Level, *};
+    use super::*;
+    use crate::Level;
 
     fn endpoint(id: u8, kind: EndpointKind, ty: &str, hash: &str, qos: Qos) -> Endpoint {
         Endpoint {

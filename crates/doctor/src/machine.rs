@@ -11,7 +11,7 @@ use rosless_graph::config::{DiscoveryRange, Environment, IpVersions};
 use rustix::process::{Resource, getrlimit};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::Finding;
+use crate::Finding;
 
 /// RTPS's multicast groups for discovery.
 const GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 0, 1);
@@ -74,7 +74,7 @@ fn used_addresses(environment: &Environment) -> Vec<(IpAddr, u32)> {
     used
 }
 
-pub(super) fn interfaces(environment: &Environment) -> Vec<Finding> {
+pub(crate) fn interfaces(environment: &Environment) -> Vec<Finding> {
     let used = used_addresses(environment);
     if used.is_empty() {
         let remedy =
@@ -93,7 +93,7 @@ pub(super) fn interfaces(environment: &Environment) -> Vec<Finding> {
 }
 
 /// Sends to the group from each address and listens for it there.
-pub(super) fn multicast(environment: &Environment) -> Vec<Finding> {
+pub(crate) fn multicast(environment: &Environment) -> Vec<Finding> {
     if stays_here(environment.discovery_range) {
         return vec![Finding::ok("multicast", "not needed: only this machine is talked to")];
     }
@@ -152,7 +152,7 @@ fn multicast_to_self(address: IpAddr, index: u32) -> std::io::Result<bool> {
 }
 
 /// RTPS 2.5, 9.6.2.3: participants of a domain take two ports each, from 7410 + 250 * domain.
-pub(super) fn ports(domain: u16) -> Vec<Finding> {
+pub(crate) fn ports(domain: u16) -> Vec<Finding> {
     let mut findings = Vec::new();
     let first = 7400 + 250 * u32::from(domain);
     let taken = (0..MOST_PARTICIPANTS)
@@ -189,7 +189,7 @@ pub(super) fn ports(domain: u16) -> Vec<Finding> {
 const MOST_PARTICIPANTS: u32 = 120;
 
 /// Whether somebody disciplines the clock: stamps of several machines are compared.
-pub(super) fn clock() -> Vec<Finding> {
+pub(crate) fn clock() -> Vec<Finding> {
     let remedy =
         "enable it: `timedatectl set-ntp true`, or install chrony; stamps of other machines differ otherwise";
     let answer = |program: &str, arguments: &[&str]| {
@@ -217,7 +217,7 @@ pub(super) fn clock() -> Vec<Finding> {
     }]
 }
 
-pub(super) fn limits() -> Vec<Finding> {
+pub(crate) fn limits() -> Vec<Finding> {
     let files = getrlimit(Resource::Nofile);
     let show = |limit: Option<u64>| limit.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string());
     let found = format!("{} open files, up to {}", show(files.current), show(files.maximum));

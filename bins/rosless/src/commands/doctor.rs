@@ -1,0 +1,77 @@
+//! `rosless doctor`: what could keep this machine and this graph from working, and what to do about it.
+
+use clap::Args;
+use rosless_doctor::{Finding, Level};
+
+use crate::{
+    Environment,
+    failure::{Failure, Result},
+    output::{self, out},
+};
+
+/// Checks interfaces, multicast, ports, clock, limits, the other participants, and the graph for endpoints that do not
+/// fit together. Exit code 1 when a check fails; warnings do not change it.
+#[derive(Args, Debug)]
+pub(crate) struct Doctor {
+    /// Accepted because ros2 has it: everything found is printed anyway
+    #[arg(short, long, hide = true)]
+    report: bool,
+}
+
+fn print(finding: &Finding) {
+    let word = match finding.level {
+        Level::Ok => "OK  ",
+        Level::Warn => "WARN",
+        Level::Fail => "FAIL",
+    };
+    out!("{word} {:<13} {}", finding.check, finding.found);
+    if !finding.remedy.is_empty() {
+        out!("     {:<13} -> {}", "", finding.remedy);
+    }
+}
+
+impl Doctor {
+    pub(crate) fn run(&self, environment: &Environment) -> Result<()> {
+        let mut findings = Vec::new();
+        let mut report = |new: Vec<Finding>| {
+            if !environment.json() {
+                new.iter().for_each(print);
+            }
+            findings.extend(new);
+        };
+        let ros = &environment.settings.environment;
+        let domain = ros.domain_id;
+        report(vec![rosless_doctor::settings(ros)]);
+        rosless_doctor::machine(ros, &mut report);
+        match environment.join() {
+            Err(failure) => report(vec![Finding::fail(
+                "participant",
+                format!("cannot join domain {domain}: {}", failure.message),
+                "free a port of this domain, or choose another with ROS_DOMAIN_ID",
+            )]),
+            Ok(session) => {
+                let graph = session.whole_graph()?;
+                report(rosless_doctor::graph(&graph, session.context.gid().prefix()));
+            }
+        }
+        let failed = findings.iter().filter(|f| f.level == Level::Fail).count();
+        let warned = findings.iter().filter(|f| f.level == Level::Warn).count();
+        if environment.json() {
+            output::json(&findings);
+        }
+        match failed {
+            0 if environment.json() => Ok(()),
+            0 if warned == 0 => {
+                out!("\nAll is well.");
+                Ok(())
+            }
+            0 => {
+                out!("\nNothing failed; warnings: {warned}.");
+                Ok(())
+            }
+            _ => {
+                Err(Failure::new(format!("Checks that failed: {failed}; warnings: {warned}.")).told_in_json())
+            }
+        }
+    }
+}
