@@ -5,7 +5,7 @@ use rosless_web::{Asset, Request, Response};
 static ASSETS: &[Asset] = &include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 
 /// Every page is a deep link to the same document.
-pub(crate) const PAGES: [&str; 5] = ["/", "/capture", "/mechanism", "/dummy", "/graph"];
+pub(crate) const PAGES: [&str; 7] = ["/", "/capture", "/arm", "/motion", "/mechanism", "/dummy", "/graph"];
 
 /// The file that is asked for.
 pub(crate) fn response(request: &Request) -> Response {

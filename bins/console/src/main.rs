@@ -53,7 +53,7 @@ struct Cli {
     /// Another name by which this machine is called in addresses; may be repeated
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
-    /// Another site whose pages may connect, such as https://app.foxglove.dev; may be repeated
+    /// Another site whose pages may connect, such as `https://app.foxglove.dev`; may be repeated
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
     /// Where packages lie whose files Foxglove asks for (package://…), besides AMENT_PREFIX_PATH; may be repeated

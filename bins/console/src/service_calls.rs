@@ -144,7 +144,9 @@ impl App {
         let own = self.context.gid().prefix();
         let graph = self.graph();
         let listening = graph.subscriptions(&key.0).iter().filter(|s| s.gid.prefix() != own).count();
-        let matched = publisher.matched();
+        // A page that shows this topic makes us one of its listeners: we do not count.
+        let ours = graph.subscriptions(&key.0).iter().filter(|s| s.gid.prefix() == own).count();
+        let matched = publisher.matched().saturating_sub(ours);
         if matched < listening && waited < MATCHING {
             self.handle
                 .once(LOOKING, move |app| app.publish_when_heard(key, payload, waited + LOOKING, done));

@@ -13,7 +13,7 @@ use crate::{
     operators::{system_of_node, systems_of_topic},
     parameters,
     service_calls::Answer,
-    topics::{Kind, Listener},
+    topics::{Kind, Listener, Pace},
     types::Missing,
 };
 
@@ -38,6 +38,9 @@ enum Wish {
         r#type: Option<String>,
         #[serde(default)]
         period: u64,
+        /// So many of the last samples are kept for whoever listens later.
+        #[serde(default)]
+        keep: u16,
     },
     Unsubscribe {
         sub: u32,
@@ -114,6 +117,8 @@ fn only_looks(ty: &str) -> bool {
         }
         "type_description_interfaces" => true,
         "robot3_18c1054" => name.starts_with("Get"),
+        // Plans and moves nothing.
+        "rosless_msgs" => name == "PlanMotion",
         _ => name.ends_with("_GetResult"),
     }
 }
@@ -208,7 +213,7 @@ impl App {
                 let snapshot = crate::graph_view::snapshot(&self.graph(), &self.node.full_name());
                 self.answer(id, snapshot.to_string());
             }
-            Wish::Subscribe { sub, topic, r#type, period } => {
+            Wish::Subscribe { sub, topic, r#type, period, keep } => {
                 let ty = r#type.map_or_else(|| self.type_of_topic(&topic), Ok).map_err(Missing::Unknown)?;
                 let own = self.topics.values().flat_map(|t| &t.listeners).filter(|l| l.client == id).count();
                 if own >= MOST_SUBSCRIPTIONS {
@@ -217,7 +222,7 @@ impl App {
                     )));
                 }
                 let period = Duration::from_millis(period.min(60_000));
-                let kind = Kind::Page { sub, period, due: Duration::ZERO, late: false };
+                let kind = Kind::Page { sub, period, keep: keep.into(), pace: Pace::default() };
                 self.forget_listener(|l| {
                     l.client == id && matches!(l.kind, Kind::Page { sub: s, .. } if s == sub)
                 });
@@ -415,6 +420,7 @@ mod tests {
             "rcl_interfaces/srv/GetParameters",
             "lifecycle_msgs/srv/GetState",
             "mecha_control/action/DaizaCmd_GetResult",
+            "rosless_msgs/srv/PlanMotion",
         ] {
             assert!(only_looks(ty), "{ty}");
         }

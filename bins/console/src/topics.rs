@@ -1,13 +1,13 @@
 //! What clients listen to: one subscription for all who want the same topic.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use rosless_graph::{
     Gid, Graph, Qos, Sample, Subscription, monotonic,
-    qos::{Durability, Reliability},
+    qos::{Durability, History, Reliability},
 };
 use rosless_schema::DynamicMessage;
 use rosless_web::ClientId;
@@ -20,8 +20,17 @@ use crate::{
 
 /// Messages beyond this size are not shown as values: nobody reads them.
 const MOST_SHOWN: usize = 64 * 1024;
-/// What latched publishers said last is kept for so many of them.
+/// What is latched is said once, and a robot's description may be long.
+const MOST_SHOWN_LATCHED: usize = 512 * 1024;
+/// What latched publishers said last is kept for so many of them, and so much of each.
 const MOST_LATCHED: usize = 64;
+const DEEPEST_LATCHED: usize = 8;
+/// The past of so many topics is kept for pages that ask for it, so many samples of each and none that is larger.
+const MOST_KEPT_TOPICS: usize = 32;
+const MOST_KEPT: usize = 500;
+const LARGEST_KEPT: usize = 4 * 1024;
+/// A listener paces so many publishers each for itself.
+const MOST_PACED: usize = 64;
 
 /// Somebody who listens.
 #[derive(Debug)]
@@ -33,12 +42,44 @@ pub(crate) struct Listener {
 /// In which form.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// As values, no more often than `period`; `late`: there is one that was too early.
-    Page { sub: u32, period: Duration, due: Duration, late: bool },
+    /// As values, of each publisher no more often than `period`; the last `keep` of them also from before it listened.
+    Page { sub: u32, period: Duration, keep: usize, pace: Pace },
     /// The bytes.
     Foxglove { channel: u32 },
     /// Only how many there are.
     Rate,
+}
+
+/// When the next sample of each publisher may go out, and whether there is one that came too early. Each for itself, because one
+/// that publishes often must not push out another one: robots share `/tf` and `/joint_states`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pace(BTreeMap<Gid, (Duration, bool)>);
+
+impl Pace {
+    /// Whether a sample goes out now; if not, it is owed.
+    fn passes(&mut self, publisher: Gid, period: Duration, now: Duration) -> bool {
+        if self.0.len() >= MOST_PACED && !self.0.contains_key(&publisher) {
+            // Who is not owed anything is paced anew.
+            self.0.retain(|_, (_, late)| *late);
+            if self.0.len() >= MOST_PACED {
+                return true;
+            }
+        }
+        let (due, late) = self.0.entry(publisher).or_default();
+        *late = *due > now;
+        if !*late {
+            *due = now + period;
+        }
+        !*late
+    }
+
+    fn owed(&self) -> impl Iterator<Item = (Gid, Duration)> {
+        self.0.iter().filter(|(_, (_, late))| *late).map(|(publisher, (due, _))| (*publisher, *due))
+    }
+
+    fn forgive(&mut self, publisher: &Gid) {
+        self.0.remove(publisher);
+    }
 }
 
 /// One topic.
@@ -47,9 +88,13 @@ pub(crate) struct Topic {
     known: std::rc::Rc<Known>,
     qos: Qos,
     pub(crate) listeners: Vec<Listener>,
-    last: Option<Sample<Vec<u8>>>,
+    /// Samples that somebody is owed.
+    last: BTreeMap<Gid, Sample<Vec<u8>>>,
     /// What latched publishers said last, for whoever listens later.
-    latched: BTreeMap<Gid, Sample<Vec<u8>>>,
+    latched: BTreeMap<Gid, VecDeque<Sample<Vec<u8>>>>,
+    /// The past, for pages that want it, and how much of it.
+    kept: VecDeque<Sample<Vec<u8>>>,
+    keep: usize,
     count: u64,
     bytes: u64,
     measured: Duration,
@@ -104,8 +149,10 @@ impl App {
                 known,
                 qos,
                 listeners: Vec::new(),
-                last: None,
+                last: BTreeMap::new(),
                 latched: BTreeMap::new(),
+                kept: VecDeque::new(),
+                keep: 0,
                 count: 0,
                 bytes: 0,
                 measured: monotonic(),
@@ -113,9 +160,18 @@ impl App {
             self.topics.insert(key.clone(), topic);
         }
         let client = listener.client;
+        let has_room = self.topics.values().filter(|topic| topic.keep > 0).count() < MOST_KEPT_TOPICS;
         let earlier: Vec<_> = self.topics.get_mut(&key).map_or_else(Vec::new, |topic| {
+            let keep = match listener.kind {
+                Kind::Page { keep, .. } if topic.keep > 0 || has_room => keep.min(MOST_KEPT),
+                _ => 0,
+            };
+            topic.keep = topic.keep.max(keep);
             topic.listeners.push(listener);
-            topic.latched.values().cloned().collect()
+            match keep {
+                0 => topic.latched.values().flatten().cloned().collect(),
+                _ => topic.kept.iter().skip(topic.kept.len().saturating_sub(keep)).cloned().collect(),
+            }
         });
         for sample in earlier {
             self.deliver(&key, &sample, Some(client));
@@ -143,19 +199,35 @@ impl App {
     }
 
     fn heard(&mut self, key: &(String, String), sample: Sample<Vec<u8>>) {
+        let graph = self.graph();
         let Some(topic) = self.topics.get_mut(key) else { return };
+        let publisher = sample.info.publisher;
         topic.count += 1;
         topic.bytes += sample.message.len() as u64;
         if topic.qos.durability == Durability::TransientLocal {
-            topic.latched.insert(sample.info.publisher, sample.clone());
+            let depth = match graph.endpoint(&publisher).map(|endpoint| endpoint.qos.history) {
+                Some(History::KeepLast(depth)) => (depth as usize).clamp(1, DEEPEST_LATCHED),
+                _ => 1,
+            };
+            let last = topic.latched.entry(publisher).or_default();
+            last.push_back(sample.clone());
+            last.drain(..last.len().saturating_sub(depth));
             while topic.latched.len() > MOST_LATCHED {
                 topic.latched.pop_first();
             }
         }
+        if topic.keep > 0 && sample.message.len() <= LARGEST_KEPT {
+            topic.kept.push_back(sample.clone());
+            topic.kept.drain(..topic.kept.len().saturating_sub(topic.keep));
+        }
         self.deliver(key, &sample, None);
         if let Some(topic) = self.topics.get_mut(key) {
-            let late = topic.listeners.iter().any(|l| matches!(l.kind, Kind::Page { late: true, .. }));
-            topic.last = late.then_some(sample);
+            let is_owed = |l: &Listener| matches!(&l.kind, Kind::Page { pace, .. } if pace.owed().any(|(owed, _)| owed == publisher));
+            if topic.listeners.iter().any(is_owed) {
+                topic.last.insert(publisher, sample);
+            } else {
+                topic.last.remove(&publisher);
+            }
         }
     }
 
@@ -169,11 +241,12 @@ impl App {
                 continue;
             }
             match &mut listener.kind {
-                Kind::Page { due, late, .. } if *due > now => *late = true,
-                Kind::Page { sub, period, due, late } => {
-                    *late = false;
-                    *due = now + *period;
-                    let value = value.get_or_insert_with(|| shown(&topic.known, sample));
+                Kind::Page { sub, period, pace, .. } => {
+                    if !period.is_zero() && !pace.passes(sample.info.publisher, *period, now) {
+                        continue;
+                    }
+                    let most = if topic.latched.is_empty() { MOST_SHOWN } else { MOST_SHOWN_LATCHED };
+                    let value = value.get_or_insert_with(|| shown(&topic.known, sample, most));
                     self.data(listener.client, format!("{{\"op\":\"message\",\"sub\":{sub},{value}}}"));
                 }
                 Kind::Foxglove { channel } => {
@@ -195,32 +268,31 @@ impl App {
     /// When somebody is owed a sample that came too early.
     pub(crate) fn topics_deadline(&self) -> Option<Duration> {
         let listeners = self.topics.values().flat_map(|topic| &topic.listeners);
-        let due = listeners.filter_map(|listener| match listener.kind {
-            Kind::Page { due, late: true, .. } => Some(due),
+        let owed = listeners.filter_map(|listener| match &listener.kind {
+            Kind::Page { pace, .. } => pace.owed().map(|(_, due)| due).min(),
             _ => None,
         });
-        due.min()
+        owed.min()
     }
 
     pub(crate) fn send_late(&mut self, now: Duration) {
-        let is_due = |l: &Listener| matches!(l.kind, Kind::Page { due, late: true, .. } if due <= now);
-        let keys: Vec<_> = self
-            .topics
-            .iter()
-            .filter(|(_, t)| t.listeners.iter().any(is_due))
-            .map(|(key, _)| key.clone())
-            .collect();
-        for key in keys {
-            let Some(topic) = self.topics.get_mut(&key) else { continue };
-            let clients: Vec<_> = topic.listeners.iter().filter(|l| is_due(l)).map(|l| l.client).collect();
-            match topic.last.clone() {
-                Some(sample) => {
-                    clients.into_iter().for_each(|client| self.deliver(&key, &sample, Some(client)))
+        let mut owed = Vec::new();
+        for (key, topic) in &self.topics {
+            for listener in &topic.listeners {
+                if let Kind::Page { pace, .. } = &listener.kind {
+                    let due = pace.owed().filter(|(_, due)| *due <= now);
+                    owed.extend(due.map(|(publisher, _)| (key.clone(), listener.client, publisher)));
                 }
+            }
+        }
+        for (key, client, publisher) in owed {
+            let Some(topic) = self.topics.get_mut(&key) else { continue };
+            match topic.last.get(&publisher).cloned() {
+                Some(sample) => self.deliver(&key, &sample, Some(client)),
                 None => {
                     for listener in &mut topic.listeners {
-                        if let Kind::Page { late, .. } = &mut listener.kind {
-                            *late = false;
+                        if let Kind::Page { pace, .. } = &mut listener.kind {
+                            pace.forgive(&publisher);
                         }
                     }
                 }
@@ -233,8 +305,9 @@ impl App {
         for topic in self.topics.values_mut() {
             topic.listeners.retain(|listener| !which(listener));
         }
-        let (kept, gone): (BTreeMap<_, _>, BTreeMap<_, _>) =
-            std::mem::take(&mut self.topics).into_iter().partition(|(_, topic)| !topic.listeners.is_empty());
+        let (kept, gone): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.topics)
+            .into_iter()
+            .partition(|(_, topic)| !topic.listeners.is_empty() || topic.keep > 0);
         self.topics = kept;
         self.finished.extend(gone.into_values().map(|topic| topic.subscription));
     }
@@ -290,17 +363,39 @@ impl App {
     }
 }
 
-/// When it came and was sent, and what it says.
-fn shown(known: &Known, sample: &Sample<Vec<u8>>) -> String {
+/// When it came and was sent, by whom, and what it says.
+fn shown(known: &Known, sample: &Sample<Vec<u8>>, most: usize) -> String {
     let came = milliseconds(sample.info.reception_stamp);
     let sent = sample.info.source_stamp.map_or(Value::Null, |stamp| milliseconds(stamp).into());
     let size = sample.message.len();
-    let head = format!("\"t\":{came},\"sent\":{sent},\"size\":{size}");
-    if size > MOST_SHOWN {
+    let (from, number) = (sample.info.publisher, sample.info.sequence_number);
+    let head =
+        format!("\"t\":{came},\"sent\":{sent},\"size\":{size},\"from\":\"{from}\",\"sequence\":{number}");
+    if size > most {
         return format!("{head},\"note\":\"too large to be shown\"");
     }
     match DynamicMessage::from_payload(&known.ty, &sample.message) {
         Ok(message) => format!("{head},\"value\":{}", serde_json::to_string(&message).unwrap_or_default()),
         Err(error) => format!("{head},\"note\":{}", json!(format!("cannot be decoded: {error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_publisher_does_not_push_out_a_quiet_one() {
+        let ms = Duration::from_millis;
+        let (busy, quiet) = (Gid([1; 16]), Gid([2; 16]));
+        let mut pace = Pace::default();
+        assert!(pace.passes(busy, ms(50), ms(0)) && !pace.passes(busy, ms(50), ms(10)));
+        assert!(pace.passes(quiet, ms(50), ms(11)), "it has not said anything yet");
+        assert_eq!(pace.owed().collect::<Vec<_>>(), [(busy, ms(50))]);
+        assert!(pace.passes(busy, ms(50), ms(50)) && pace.owed().next().is_none());
+        for n in 0..1000_u16 {
+            pace.passes(Gid([(n % 251) as u8 + 3; 16]), ms(50), ms(60));
+        }
+        assert!(pace.0.len() <= MOST_PACED);
     }
 }

@@ -4,6 +4,8 @@ import { h, fill, failed, notice, Page } from "/ui.js";
 
 const PAGES = [
   ["/capture", "Capture", () => import("/capture.js")],
+  ["/arm", "Arm", () => import("/arm.js")],
+  ["/motion", "Motion", () => import("/motion.js")],
   ["/mechanism", "Mechanism", () => import("/mechanism.js")],
   ["/dummy", "Dummy", () => import("/dummy.js")],
   ["/graph", "Graph", () => import("/graph.js")],
@@ -37,6 +39,8 @@ function home(page) {
 const there = (graph, node, yes, no) => (graph?.nodes.some((n) => n.name.endsWith("/" + node)) ? yes : no);
 const ABOUT = {
   "/capture": (g) => there(g, "mocap_controller", "Start and stop systems together, clocks, rates", "no mocap-controller on the graph"),
+  "/arm": (g) => there(g, "arm_controller", "Aim, throw, and see what is caught", "no sim-arm on the graph"),
+  "/motion": (g) => there(g, "motion_primitive_controller", "Programs, queue and plan of a robot", "no primitive-queue on the graph"),
   "/mechanism": (g) => there(g, "sequence_controller", "Phases, goals and single actuators", "no mechanism-controller on the graph"),
   "/dummy": (g) => there(g, "dummy_mechanism", "Switches, faults and the scene", "no dummy-mechanism on the graph"),
   "/graph": (g) => (g ? `${g.nodes.length} nodes, ${g.topics.length} topics, ${g.services.length} services` : "Nodes, topics, services, parameters, log"),

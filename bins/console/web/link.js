@@ -46,7 +46,11 @@ class Link extends EventTarget {
   #emit(name, detail) { this.dispatchEvent(new CustomEvent(name, { detail })); }
   #send(message) { if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(message)); }
 
+  /** How much this browser's clock is ahead of the console's; ages are told by its own. */
+  #skew = 0;
   #hear(message) {
+    if (message.op === "beat") { const skew = Date.now() - message.t; this.#skew = Math.abs(skew) > 400 ? skew : 0; }
+    if (message.op === "message") message.t += this.#skew;
     switch (message.op) {
       case "answer": {
         const question = this.#questions.get(message.id);
@@ -78,9 +82,12 @@ class Link extends EventTarget {
   /** Says something that is not answered. */
   say(op, fields = {}) { this.#send({ op, ...fields }); }
 
-  /** Values of a topic, at most every `period` ms, until the returned function is called. Waits for a topic that is not there. */
-  subscribe(topic, type, callback, period = 50) {
-    const sub = this.#next++, s = { topic, type, callback, period, ended: false };
+  /**
+   * Values of a topic, at most every `period` ms of each publisher, until the returned function is called. Waits for a topic that is
+   * not there. With `keep` the console keeps the last so many for whoever comes later; after a break they come again.
+   */
+  subscribe(topic, type, callback, period = 50, keep = 0) {
+    const sub = this.#next++, s = { topic, type, callback, period, keep, ended: false };
     this.#subs.set(sub, s);
     this.#subscribe(sub, s);
     return () => { s.ended = true; this.#subs.delete(sub); this.say("unsubscribe", { sub }); };
@@ -88,7 +95,7 @@ class Link extends EventTarget {
 
   #subscribe(sub, s) {
     if (this.#socket?.readyState !== WebSocket.OPEN) return;
-    this.ask("subscribe", { sub, topic: s.topic, type: s.type ?? null, period: s.period }).catch((error) => {
+    this.ask("subscribe", { sub, topic: s.topic, type: s.type ?? null, period: s.period, keep: s.keep }).catch((error) => {
       s.error?.(error);
       if (!s.ended) setTimeout(() => { if (!s.ended) this.#subscribe(sub, s); }, 1500);
     });

@@ -66,6 +66,11 @@ pub(crate) enum Command {
     /// Recordings: record, look, play, convert, cut, recover, export
     #[command(subcommand)]
     Bag(bag::Command),
+    /// Transforms: from frame to frame, the tree, how fresh they are
+    #[command(subcommand)]
+    Tf(tf::Command),
+    /// Nodes, rates and this machine's load, live
+    Top(top::Top),
     /// Message, service and action definitions
     #[command(subcommand)]
     Interface(interface::Command),
@@ -87,6 +92,14 @@ pub(crate) enum Command {
     /// Accepted because ros2 has it
     #[command(subcommand, hide = true)]
     Daemon(Daemon),
+    #[command(hide = true)]
+    Run(elsewhere::Words),
+    #[command(hide = true)]
+    Launch(elsewhere::Words),
+    #[command(hide = true)]
+    Pkg(elsewhere::Words),
+    #[command(hide = true)]
+    Component(elsewhere::Words),
     /// Print a shell completion script
     Completions(generate::Completions),
     /// Write the manual pages

@@ -33,7 +33,12 @@ pub(crate) struct Environment {
 impl Environment {
     /// Joins the graph with a hidden node.
     pub(crate) fn join(&self) -> Result<Session> {
-        Ok(Session::join_as(&self.settings, "_rosless", ())?.spin_time(self.global.spin_time))
+        self.join_with(&self.settings)
+    }
+
+    /// The same with settings of its own.
+    pub(crate) fn join_with(&self, settings: &Settings) -> Result<Session> {
+        Ok(Session::join_as(settings, "_rosless", ())?.spin_time(self.global.spin_time))
     }
 
     /// The definitions known without asking anybody.
@@ -78,6 +83,12 @@ fn run(command: Command, environment: &Environment) -> Result<()> {
             out!("There is no daemon: every command looks at the graph itself");
             Ok(())
         }
+        Command::Tf(command) => command.run(environment),
+        Command::Top(command) => command.run(environment),
+        Command::Run(words) => words.run("run"),
+        Command::Launch(words) => words.run("launch"),
+        Command::Pkg(words) => words.run("pkg"),
+        Command::Component(words) => words.run("component"),
         Command::Completions(command) => command.run(),
         Command::Man(command) => command.run(),
     }

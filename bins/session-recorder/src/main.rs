@@ -15,7 +15,7 @@ use rosless_graph::{
 };
 use rosless_protocol::{
     Dialect,
-    controller::{Level, System},
+    controller::{Level, Settings, System},
     message::{Kind, State},
     name::SystemId,
     node::{ControllerNode, ControllerOptions, Notice},
@@ -48,14 +48,20 @@ struct Arguments {
 const NODE: &str = "session_recorder";
 /// How often systems and the recording are looked at.
 const TICK: Duration = Duration::from_millis(200);
+/// How often systems are asked for their state.
+const STATES: Duration = Duration::from_secs(2);
 /// How often the manifest of a take under way is written.
 const MANIFEST: Duration = Duration::from_secs(1);
 
 struct App {
     follower: Follower,
     take: Option<Take>,
+    /// Topics of the session under way and those that are always recorded.
+    chosen: Rc<RefCell<BTreeSet<String>>>,
     last_manifest: Duration,
     told: bool,
+    /// START was heard: what it names must not wait for the next look.
+    urgent: bool,
 }
 
 fn main() -> ExitCode {
@@ -76,7 +82,10 @@ fn run(arguments: Arguments, ros: Ros) -> Result<()> {
         }
         None => Follower::default(),
     };
-    let options = ControllerOptions { dialects: Dialect::ALL.to_vec(), ..ControllerOptions::default() };
+    // A recorder that comes in the middle of a session must ask who is active; nobody says so by himself.
+    let settings = Settings { poll_period: Some(STATES), ..Settings::default() };
+    let options =
+        ControllerOptions { dialects: Dialect::ALL.to_vec(), settings, ..ControllerOptions::default() };
     let logger = node.logger().to_owned();
     let controller = ControllerNode::with(&event_loop, &node, options, move |app: &mut App, notice| {
         let wall = now().wall;
@@ -85,11 +94,13 @@ fn run(arguments: Arguments, ros: Ros) -> Result<()> {
                 Kind::Start => {
                     let (session, systems) = (message.session.clone(), message.systems.clone());
                     app.follower.handle(Input::Start { session, systems }, wall);
+                    app.urgent = true;
                 }
                 Kind::Stop => app.follower.handle(Input::Stop, wall),
                 Kind::AckStart | Kind::AckStop => {
                     let (system, start) = (message.source.clone(), message.kind == Kind::AckStart);
-                    app.follower.handle(Input::Ack { system, start, stamp: message.stamp.0 }, wall);
+                    let (session, stamp) = (message.session.clone(), message.stamp.0);
+                    app.follower.handle(Input::Ack { system, start, session, stamp }, wall);
                 }
                 _ => {}
             },
@@ -103,9 +114,17 @@ fn run(arguments: Arguments, ros: Ros) -> Result<()> {
     let tape = Tape::new(&event_loop, &node, types, |_, qos| qos);
     drive(&event_loop, &node, &controller, &tape, arguments)?;
     log::info!(target: node.logger(), "waiting for START in all dialects as {}", node.full_name());
-    let mut app = App { follower, take: None, last_manifest: Duration::ZERO, told: false };
+    let mut app = App {
+        follower,
+        take: None,
+        chosen: Rc::default(),
+        last_manifest: Duration::ZERO,
+        told: false,
+        urgent: false,
+    };
     let ended = event_loop.run(&mut app);
     // Whoever ends the recorder does not end the session: a new one goes on with the take.
+    tape.settle();
     tape.detach();
     if let Some(take) = app.take.take() {
         take.leave(app.follower.manifest());
@@ -127,18 +146,29 @@ fn parameter(node: &Node, name: &str) -> BTreeSet<String> {
     names.iter().map(|name| rosless_cli::session::absolute(name)).collect()
 }
 
-/// What to be subscribed to: also while nothing is recorded, so that a take begins with its first message.
-fn wanted(node: &Node, graph: &Graph, systems: &[Seen]) -> BTreeSet<String> {
-    let mut names: BTreeSet<String> = systems.iter().flat_map(|seen| seen.topics.clone()).collect();
-    names.extend(parameter(node, "topics"));
-    let protocol =
-        Dialect::ALL.map(|dialect| [dialect.names().control_topic, dialect.names().environment_topic]);
-    let is_protocol =
-        |topic: &String| protocol.iter().flatten().any(|name| topic.rsplit('/').next() == Some(name));
-    names.extend(graph.topics().into_keys().filter(is_protocol));
-    let excluded = parameter(node, "exclude_topics");
-    names.retain(|name| !excluded.contains(name));
-    names
+/// What is recorded of every session, and what of none.
+struct Always {
+    names: BTreeSet<String>,
+    excluded: BTreeSet<String>,
+}
+
+impl Always {
+    fn now(node: &Node, graph: &Graph) -> Self {
+        let protocol =
+            Dialect::ALL.map(|dialect| [dialect.names().control_topic, dialect.names().environment_topic]);
+        let is_protocol =
+            |topic: &String| protocol.iter().flatten().any(|name| topic.rsplit('/').next() == Some(name));
+        let mut names = parameter(node, "topics");
+        names.extend(graph.topics().into_keys().filter(is_protocol));
+        Self { names, excluded: parameter(node, "exclude_topics") }
+    }
+
+    fn with<'a>(&self, more: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
+        let mut names = self.names.clone();
+        names.extend(more.map(str::to_owned));
+        names.retain(|name| !self.excluded.contains(name));
+        names
+    }
 }
 
 fn seen(id: &SystemId, system: &System) -> Seen {
@@ -173,9 +203,13 @@ fn drive(
         let systems: Vec<Seen> =
             controller.with_systems(|systems| systems.iter().map(|(id, s)| seen(id, s)).collect());
         let graph = node.context().graph();
-        let names = wanted(&node, &graph, &systems);
-        tape.follow(&graph, |topic| names.contains(topic));
+        let always = Always::now(&node, &graph);
+        // What any system announced is subscribed to all the time, so that a take begins with its first message.
+        let warm = always.with(systems.iter().flat_map(|seen| &seen.topics).map(String::as_str));
+        tape.follow(&graph, |topic| warm.contains(topic));
         app.follower.handle(Input::Systems(systems), now().wall);
+        app.chosen.replace(always.with(app.follower.topics()));
+        tape.refresh();
         while let Some(output) = app.follower.poll_output() {
             obey(app, output, &tape, &node, &arguments);
         }
@@ -207,9 +241,8 @@ fn drive(
     let act = Rc::new(act);
     let again = act.clone();
     handle.timer(TICK, move |app| act(app));
-    // START must not wait for the next look.
     handle.after_batch(move |app: &mut App| {
-        if app.follower.has_output() {
+        if std::mem::take(&mut app.urgent) || app.follower.has_output() {
             again(app);
         }
     });
@@ -223,10 +256,8 @@ fn obey(app: &mut App, output: Output, tape: &Tape<App>, node: &Node, arguments:
             match Take::open(&arguments.dir, &session, resume, arguments.compression, distro) {
                 Ok(take) => {
                     log::info!(target: node.logger(), "session {session:?}: recording to {}", take.folder().display());
-                    let excluded = node.clone();
-                    tape.attach(take.recorder(), move |topic| {
-                        !parameter(&excluded, "exclude_topics").contains(topic)
-                    });
+                    let chosen = app.chosen.clone();
+                    tape.attach(take.recorder(), move |topic| chosen.borrow().contains(topic));
                     app.told = false;
                     app.take = Some(take);
                 }
@@ -237,6 +268,7 @@ fn obey(app: &mut App, output: Output, tape: &Tape<App>, node: &Node, arguments:
             }
         }
         Output::Close(mut manifest) => {
+            tape.settle();
             tape.report_losses();
             manifest.set_topics(&tape.reports());
             tape.detach();
@@ -255,8 +287,7 @@ fn obey(app: &mut App, output: Output, tape: &Tape<App>, node: &Node, arguments:
         }
         Output::Outside(system) => log::warn!(
             target: node.logger(),
-            "{system} is active and no START was heard for it: it is outside of any session, and its data are recorded \
-             only while one is under way"
+            "{system} is active and no START was heard for it: it is outside of any session, and its data are not recorded"
         ),
     }
 }

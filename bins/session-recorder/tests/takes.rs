@@ -25,10 +25,20 @@ fn manifest(dir: &Path) -> Option<Value> {
     serde_json::from_slice(&fs::read(take(dir)?.join("manifest.json")).ok()?).ok()
 }
 
-fn markers(dir: &Path) -> u64 {
+fn count(dir: &Path, topic: &str) -> u64 {
     let Some(bag) = take(dir).and_then(|take| Bag::open(&take).ok()) else { return 0 };
-    let index = bag.topics.iter().position(|topic| topic.name == "/markers");
+    let index = bag.topics.iter().position(|known| known.name == topic);
     index.map_or(0, |index| bag.counts[index])
+}
+
+fn markers(dir: &Path) -> u64 {
+    count(dir, "/markers")
+}
+
+fn run(domain: &DomainLease, program: &Path, arguments: &[&str]) -> String {
+    let output = domain.command(program, arguments).output().expect("it can be started");
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 #[test]
@@ -47,11 +57,7 @@ fn a_session_is_one_take_though_its_recorder_was_killed() {
     let camera = Daemon::spawn(domain.command(&system, &["--kind", "dummy", "--name", "cam"]));
     camera.wait_for_line("is inactive", SOON);
     first.wait_for_line("Subscribed to topic '/markers'", SOON);
-    let control = |arguments: &[&str]| {
-        let output = domain.command(&controller, arguments).output().expect("the controller can be started");
-        assert!(output.status.success(), "{output:?}");
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
+    let control = |arguments: &[&str]| run(&domain, &controller, arguments);
     control(&["start", "cam", "--session", "take_7"]);
     eventually("markers are on disk", SOON, || markers(&dir) > 30);
     first.signal("KILL");
@@ -83,5 +89,68 @@ fn a_session_is_one_take_though_its_recorder_was_killed() {
     assert!(bag.messages(&Filter::default()).all(|item| item.is_ok()));
     assert!(bag.topics.iter().any(|topic| topic.name == "/mocap_control"));
     assert_eq!(bag.attachments().first().map(|file| file.name.as_str()), Some("manifest.json"));
+    fs::remove_dir_all(&dir).expect("nobody writes there any more");
+}
+
+#[test]
+fn all_dialects_are_in_one_take_and_nobody_who_is_outside_of_the_session() {
+    let domain = DomainLease::acquire();
+    let dir = std::env::temp_dir().join(format!("rosless-dialects-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&dir);
+    let path = dir.display().to_string();
+    let [system, controller, rosless] =
+        ["mocap-system", "mocap-controller", "rosless"].map(|name| sibling_binary(OWN, name));
+    let recorder = Daemon::spawn(
+        domain
+            .command(OWN, &["--dir", &path, "--csv", "--ros-args", "-p", "exclude_topics:=[/rigid_bodies]"]),
+    );
+    let start = |arguments: &[&str]| {
+        let daemon = Daemon::spawn(domain.command(&system, arguments));
+        daemon.wait_for_line("is inactive", SOON);
+        daemon
+    };
+    let _systems = [
+        start(&["--kind", "dummy", "--dialect", "mocap4r2", "--name", "cam"]),
+        start(&["--kind", "imu", "--dialect", "device", "--name", "imu"]),
+        start(&["--kind", "auxiliary", "--dialect", "mocap", "--name", "aux", "--topics", "nothing"]),
+        start(&["--kind", "dummy", "--name", "lone", "--ros-args", "-r", "__ns:=/other"]),
+    ];
+    for topic in ["/markers", "/mocap_imu_data", "/other/markers"] {
+        recorder.wait_for_line(&format!("Subscribed to topic '{topic}'"), SOON);
+    }
+    run(&domain, &rosless, &["lifecycle", "set", "/other/lone", "activate"]);
+    recorder.wait_for_line("/other/lone is active and no START was heard", SOON);
+    let names = ["cam", "imu", "aux"];
+    run(&domain, &controller, &[&["start", "--session", "mixed"], &names[..]].concat());
+    eventually("data of both is on disk", SOON, || markers(&dir) > 20 && count(&dir, "/mocap_imu_data") > 20);
+    run(&domain, &controller, &[&["stop"], &names[..]].concat());
+    let table = || take(&dir).map(|take| take.join("imu/mocap_imu_data.csv"));
+    eventually("the table is written", SOON, || {
+        table().is_some_and(|table| fs::metadata(table).is_ok_and(|file| file.len() > 0))
+    });
+    recorder.signal("INT");
+    drop(recorder);
+
+    let manifest = manifest(&dir).expect("a manifest");
+    for name in names {
+        let system = &manifest["systems"][format!("/{name}")];
+        assert!(system["ack_start"].is_array() && system["session"] == "mixed", "{name}: {manifest}");
+    }
+    assert_eq!(manifest["systems"]["/other/lone"]["outside_session"], true, "{manifest}");
+    let topics: Vec<String> =
+        Bag::open(&take(&dir).expect("a take")).expect("a bag").topics.into_iter().map(|t| t.name).collect();
+    let has = |name: &str| topics.iter().any(|topic| topic == name);
+    assert!(
+        ["/mocap_control", "/device_control", "/mocap4r2_control"].iter().all(|topic| has(topic)),
+        "{topics:?}"
+    );
+    assert!(!has("/other/markers") && !has("/rigid_bodies"), "{topics:?}");
+    let row = fs::read_to_string(table().expect("a table")).expect("text");
+    let fields: Vec<&str> = row.lines().next().expect("a row").split(',').collect();
+    assert_eq!(fields.len(), 4, "t,ax,ay,az and no titles: {fields:?}");
+    assert!(
+        fields.iter().all(|field| field.split_once('.').is_some_and(|(_, d)| d.len() == 10)),
+        "{fields:?}"
+    );
     fs::remove_dir_all(&dir).expect("nobody writes there any more");
 }

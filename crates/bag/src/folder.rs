@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::sqlite::SqliteWriter;
 use crate::{
     Bag, Error, FileSummary, METADATA, McapWriter, Message, Metadata, Result, Topic, TopicSummary,
-    WriteOptions,
+    WriteOptions, safe_file::sync_folder,
 };
 
 /// In what kind of files messages are kept.
@@ -76,9 +76,21 @@ struct TopicState {
     id: Option<u16>,
     count: u64,
     loss: Loss,
+    /// Taken, and then refused by a full disk.
+    unwritten: u64,
     /// What late joiners would get, so what every part begins with.
     latched: VecDeque<Message>,
     depth: usize,
+}
+
+impl TopicState {
+    /// Its number in the part, which knows it from then on.
+    fn announce(&mut self, part: &mut PartWriter) -> Result<u16> {
+        match self.id {
+            Some(id) => Ok(id),
+            None => Ok(*self.id.insert(part.add_topic(&self.topic)?)),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -118,6 +130,15 @@ impl PartWriter {
             Self::Mcap(part) => part.size(),
             #[cfg(feature = "sqlite3")]
             Self::Sqlite(part) => part.size(),
+        }
+    }
+
+    /// See [`McapWriter::unwritten`]; a database takes a message or refuses it at once.
+    fn unwritten(&self, id: u16) -> u64 {
+        match self {
+            Self::Mcap(part) => part.unwritten(id),
+            #[cfg(feature = "sqlite3")]
+            Self::Sqlite(_) => 0,
         }
     }
 
@@ -174,6 +195,9 @@ impl BagWriter {
             return Err(Error::Usage(format!("{} exists already; choose another name", folder.display())));
         }
         fs::create_dir_all(folder).map_err(Error::file(folder))?;
+        if options.write.durable {
+            sync_folder(folder).map_err(Error::file(folder))?;
+        }
         let mut this = Self::at(folder, options);
         this.open_part()?;
         Ok(this)
@@ -245,7 +269,15 @@ impl BagWriter {
         });
         let depth = depths.max().unwrap_or(0).min(LATCHED_COUNT) as usize;
         let latched = VecDeque::new();
-        self.topics.push(TopicState { topic, id: None, count: 0, loss: Loss::default(), latched, depth });
+        self.topics.push(TopicState {
+            topic,
+            id: None,
+            count: 0,
+            loss: Loss::default(),
+            unwritten: 0,
+            latched,
+            depth,
+        });
         self.topics.len() - 1
     }
 
@@ -266,6 +298,12 @@ impl BagWriter {
             self.split(message.log_time)?;
         }
         self.put(topic, &message)?;
+        self.remember(topic, message);
+        Ok(())
+    }
+
+    /// Takes note of a message that is not written; of a latched topic it belongs to what the next part begins with.
+    pub fn remember(&mut self, topic: usize, message: Message) {
         let state = &mut self.topics[topic];
         if state.depth > 0 {
             state.latched.push_back(message);
@@ -274,17 +312,17 @@ impl BagWriter {
                 held -= state.latched.pop_front().map_or(held, |message| message.data.len());
             }
         }
-        Ok(())
     }
 
     fn put(&mut self, topic: usize, message: &Message) -> Result<()> {
         let part = self.part.as_mut().ok_or_else(|| Error::Usage("the recording is closed".into()))?;
         let state = &mut self.topics[topic];
-        let id = match state.id {
-            Some(id) => id,
-            None => *state.id.insert(part.add_topic(&state.topic)?),
-        };
-        part.write(id, message)?;
+        let id = state.announce(part)?;
+        let written = part.write(id, message);
+        if written.is_err() && part.unwritten(id) == 0 {
+            return written;
+        }
+        // One that was taken with a chunk that the disk refused is counted, and taken off with that chunk.
         state.count += 1;
         self.bytes += message.data.len() as u64;
         if let Some(file) = self.files.last_mut() {
@@ -294,7 +332,7 @@ impl BagWriter {
             file.duration = end.max(file.start) - file.start;
             file.message_count += 1;
         }
-        Ok(())
+        written
     }
 
     /// Ends this part and begins the next, which repeats what late joiners of latched topics would get.
@@ -305,6 +343,14 @@ impl BagWriter {
         self.close_part()?;
         self.number += 1;
         self.open_part()?;
+        self.repeat_latched(now)
+    }
+
+    /// Writes what late joiners of latched topics would get.
+    ///
+    /// # Errors
+    /// When the disk does not take it.
+    pub fn repeat_latched(&mut self, now: u64) -> Result<()> {
         for topic in 0..self.topics.len() {
             let latched = std::mem::take(&mut self.topics[topic].latched);
             for message in &latched {
@@ -352,6 +398,10 @@ impl BagWriter {
     /// When the disk does not take it.
     pub fn flush(&mut self) -> Result<()> {
         if let Some(part) = &mut self.part {
+            // Topics that nobody spoke on belong to the recording, too.
+            for state in &mut self.topics {
+                state.announce(part)?;
+            }
             part.flush()?;
         }
         self.write_metadata()
@@ -364,6 +414,17 @@ impl BagWriter {
 
     fn close_part(&mut self) -> Result<()> {
         let Some(mut part) = self.part.take() else { return Ok(()) };
+        let announced = self.topics.iter_mut().try_for_each(|state| state.announce(&mut part).map(drop));
+        let flushed = announced.and_then(|()| part.flush());
+        for state in &mut self.topics {
+            // What a full disk did not take is not in the file, though it was counted.
+            let unwritten = state.id.map_or(0, |id| part.unwritten(id));
+            state.unwritten += unwritten;
+            state.count -= unwritten.min(state.count);
+            if let Some(file) = self.files.last_mut() {
+                file.message_count -= unwritten.min(file.message_count);
+            }
+        }
         let losses = self.losses();
         let told = match losses.is_empty() {
             true => Ok(()),
@@ -371,14 +432,16 @@ impl BagWriter {
         };
         let told = told.and_then(|()| part.metadata(&self.metadata().record()));
         let finished = part.finish();
-        told.and(finished)
+        flushed.and(told).and(finished)
     }
 
     fn losses(&self) -> BTreeMap<String, String> {
-        let with_loss = self.topics.iter().filter(|state| state.loss != Loss::default());
+        let with_loss =
+            self.topics.iter().filter(|state| state.loss != Loss::default() || state.unwritten > 0);
         with_loss
             .map(|state| {
                 let Loss { dropped, lost } = state.loss;
+                let dropped = dropped + state.unwritten;
                 (state.topic.name.clone(), json!({"dropped": dropped, "lost": lost}).to_string())
             })
             .collect()

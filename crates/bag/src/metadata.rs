@@ -260,7 +260,8 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()
     if durable {
         fs::File::open(&new)?.sync_all()?;
     }
-    fs::rename(new, path)
+    fs::rename(new, path)?;
+    if durable { crate::safe_file::sync_folder(path) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -273,10 +273,11 @@ impl Writer {
                 }
             }
             if finish || flushed.elapsed() >= self.flush {
+                // From here to here: what comes while the disk is slow belongs to the next second.
+                flushed = Instant::now();
                 self.note_losses();
                 let written = if self.failure.is_none() && !finish { self.bag.flush() } else { Ok(()) };
                 self.check(written);
-                flushed = Instant::now();
             }
             self.release(done);
             if finish {
@@ -388,7 +389,10 @@ impl Writer {
                 }))
         {
             self.kept_bytes -= oldest.data.len() + OVERHEAD;
-            self.kept.pop_front();
+            if let Some((topic, message)) = self.kept.pop_front() {
+                // Of latched topics it still counts for whoever joins now.
+                self.bag.remember(self.topics[topic], message);
+            }
         }
         Ok(())
     }
@@ -396,10 +400,15 @@ impl Writer {
     /// Each snapshot is a part of its own.
     fn release_kept(&mut self, now: u64) -> Result<()> {
         let Some(ring) = self.ring else { return Ok(()) };
-        if self.bag.counts().0 > 0 && self.until.is_none() {
-            self.bag.split(now)?;
-        }
         let oldest = ring.before.map_or(0, |before| now.saturating_sub(before.as_nanos() as u64));
+        let first = self.kept.front().map_or(now, |(_, message)| message.log_time.max(oldest).min(now));
+        // One that is over ends with the first message after it, and there was none.
+        self.until = self.until.filter(|until| *until >= now);
+        match (self.bag.counts().0 > 0, self.until) {
+            (_, Some(_)) => {}
+            (true, None) => self.bag.split(first)?,
+            (false, None) => self.bag.repeat_latched(first)?,
+        }
         self.kept_bytes = 0;
         for (topic, message) in std::mem::take(&mut self.kept) {
             if message.log_time >= oldest {

@@ -36,6 +36,8 @@ const END: usize = 512;
 #[derive(Debug)]
 struct Channel {
     count: u64,
+    /// Taken, and then not by the disk.
+    unwritten: u64,
     /// Of the messages in this chunk: log time and place.
     index: Vec<(u64, u64)>,
 }
@@ -127,7 +129,7 @@ impl McapWriter {
         record::channel(&mut bytes, id, schema, &topic.name, &topic.encoding, &metadata);
         self.open_chunk().extend(&bytes);
         self.summary.channels.extend(bytes);
-        self.channels.push(Channel { count: 0, index: Vec::new() });
+        self.channels.push(Channel { count: 0, unwritten: 0, index: Vec::new() });
         Ok(id)
     }
 
@@ -162,6 +164,11 @@ impl McapWriter {
         self.close_chunk()?;
         let flushed = self.file.flush();
         flushed.map_err(Error::file(self.file.path()))
+    }
+
+    /// Messages of a topic that were taken and that the disk then refused.
+    pub(crate) fn unwritten(&self, topic: u16) -> u64 {
+        self.channels.get(usize::from(topic).wrapping_sub(1)).map_or(0, |channel| channel.unwritten)
     }
 
     /// Adds free text under keys.
@@ -316,17 +323,22 @@ impl McapWriter {
                 record::message_index(&mut indexes, id, &channel.index);
             }
         }
-        let written = self.append(&chunk).and_then(|place| self.append(&indexes).map(|_| place));
+        chunk.extend(&indexes);
+        let written = self.append(&chunk);
         // A chunk that the disk did not take is lost: the room its messages had is for those that come.
-        let messages: Vec<u64> = self.channels.iter().map(|channel| channel.index.len() as u64).collect();
-        self.channels.iter_mut().for_each(|channel| channel.index.clear());
+        for channel in &mut self.channels {
+            let count = channel.index.len() as u64;
+            channel.index.clear();
+            match written.is_ok() {
+                true => {
+                    (channel.count, self.message_count) = (channel.count + count, self.message_count + count)
+                }
+                false => channel.unwritten += count,
+            }
+        }
         chunk.clear();
         self.chunk = chunk;
         let place = written?;
-        for (channel, count) in self.channels.iter_mut().zip(messages) {
-            channel.count += count;
-            self.message_count += count;
-        }
         if !places.is_empty() {
             self.all_times = Some(widen(Some(widen(self.all_times, first)), last));
         }

@@ -7,7 +7,7 @@ use rosless_graph::config::Settings;
 
 use crate::{Failure, Result};
 
-/// What every command of every program understands.
+// What every command of every program understands. No doc comment: clap would take it for the program's description.
 #[derive(Args, Debug)]
 pub(crate) struct Shared {
     /// Print JSON, failures too: one document, or one per line where there are many
@@ -24,7 +24,7 @@ pub(crate) struct Shared {
     _enclave: Option<String>,
 }
 
-/// What every command of a daemon understands.
+// What every command of a daemon understands; no doc comment here either.
 #[derive(Args, Debug)]
 pub(crate) struct Loop {
     /// Before the event loop sleeps, it asks again and again for so long: faster answers for a busier core

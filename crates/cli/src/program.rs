@@ -2,18 +2,23 @@
 
 use std::{ffi::OsString, process::ExitCode, time::Duration};
 
-use clap::{Args as _, CommandFactory, FromArgMatches as _, Parser, error::ErrorKind};
+use clap::{Args as _, CommandFactory, FromArgMatches as _, Parser, builder::Resettable, error::ErrorKind};
 use rosless_graph::config::{Settings, UsageError};
 
 use crate::{
-    Failure, Result,
+    EXIT_CODES, Failure, Result,
     args::{Loop, Shared},
     completion, exit, output,
 };
 
 /// A program's command line with the arguments that all programs share.
 pub fn command<C: CommandFactory>() -> clap::Command {
-    let command = Shared::augment_args(C::command());
+    let mut command = Shared::augment_args(C::command());
+    // Examples stand after the options, where people look for them, and the exit codes after those.
+    if let Some(examples) = command.get_before_long_help().cloned() {
+        let after = format!("{examples}\n\n{EXIT_CODES}");
+        command = command.before_long_help(Resettable::Reset).after_long_help(after);
+    }
     if spins(&command) { Loop::augment_args(command) } else { command }
 }
 
@@ -85,7 +90,9 @@ fn refuse(error: &clap::Error) -> Result<()> {
 mod tests {
     use super::*;
 
+    /// Does what daemons do.
     #[derive(Debug, Parser)]
+    #[command(before_long_help = "Examples: x run", after_help = EXIT_CODES)]
     struct Daemon {
         #[command(subcommand)]
         _command: Option<Sub>,
@@ -108,6 +115,15 @@ mod tests {
         settings.environment.spin = Duration::from_micros(7);
         let parsed = parse(words.split(' ').map(str::to_owned).collect(), &mut settings)?;
         Ok((parsed, settings.environment.spin))
+    }
+
+    #[test]
+    fn help_says_what_the_program_is_for() {
+        assert!(command::<Daemon>().render_help().to_string().starts_with("Does what daemons do"));
+        let long = command::<Daemon>().render_long_help().to_string();
+        assert!(long.starts_with("Does what daemons do"), "{long}");
+        let (options, examples) = (long.find("Options:"), long.find("Examples: x run"));
+        assert!(options < examples && examples < long.find("Exit codes: 0 done"), "{long}");
     }
 
     #[test]

@@ -15,6 +15,6 @@ mod tape;
 mod types;
 
 pub use overrides::{offered, read_overrides, requested};
-pub use selection::{Names, Selection};
+pub use selection::{Names, Selection, Subject};
 pub use tape::{Tape, TopicReport};
 pub use types::{Known, Types};

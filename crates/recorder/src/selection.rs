@@ -47,11 +47,14 @@ pub struct Selection {
     pub hidden: bool,
 }
 
-/// What a topic is about.
+/// What a topic is about: itself, or the calls of a service or an action; by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Subject<'a> {
+pub enum Subject<'a> {
+    /// The topic itself.
     Topic(&'a str),
+    /// What a service tells of its calls.
     Service(&'a str),
+    /// What an action tells of its goals.
     Action(&'a str),
 }
 
@@ -81,13 +84,20 @@ impl Selection {
         wanted && !matches(&self.exclude) && !self.excluded.contains(name)
     }
 
-    /// Names that were asked for and are not topics of the graph as it is.
-    pub fn missing<'a>(&'a self, known: impl Fn(&str) -> bool + 'a) -> impl Iterator<Item = &'a String> {
-        let names = match &self.topics {
-            Names::These(names) => Some(names),
-            Names::All => None,
-        };
-        names.into_iter().flatten().filter(move |name| !known(name))
+    /// Topics, services and actions that were asked for by name and of which none of the recorded topics is.
+    pub fn missing<'a>(&'a self, recorded: impl Iterator<Item = &'a str> + Clone) -> Vec<Subject<'a>> {
+        let kinds: [(&Names, fn(&'a str) -> Subject<'a>); 3] = [
+            (&self.topics, Subject::Topic),
+            (&self.services, Subject::Service),
+            (&self.actions, Subject::Action),
+        ];
+        let mut missing = Vec::new();
+        for (names, kind) in kinds {
+            let Names::These(names) = names else { continue };
+            let is_there = |name: &Subject<'_>| recorded.clone().any(|topic| subject(topic) == *name);
+            missing.extend(names.iter().map(|name| kind(name)).filter(|name| !is_there(name)));
+        }
+        missing
     }
 }
 
@@ -129,7 +139,12 @@ mod tests {
         assert_eq!(chosen(&services), ["/add/_service_event", "/sub/_service_event"]);
         let action = Selection { actions: these(&["/move"]), ..Default::default() };
         assert_eq!(chosen(&action).len(), 3);
-        assert_eq!(some.missing(|name| name == "/chatter").collect::<Vec<_>>(), ["/_hidden"]);
+        let named = Selection { actions: these(&["/move", "/stay"]), services: these(&["/add"]), ..some };
+        let recorded = ["/chatter", "/move/_action/status"];
+        assert_eq!(
+            named.missing(recorded.into_iter()),
+            [Subject::Topic("/_hidden"), Subject::Service("/add"), Subject::Action("/stay")]
+        );
     }
 
     #[test]

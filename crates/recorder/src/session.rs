@@ -21,6 +21,11 @@ pub struct ClockOffset {
     pub uncertainty: i64,
 }
 
+/// The one that says more.
+fn better(a: Option<ClockOffset>, b: Option<ClockOffset>) -> Option<ClockOffset> {
+    a.into_iter().chain(b).min_by_key(|clock| clock.uncertainty)
+}
+
 /// One system as it is seen now.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
@@ -59,6 +64,20 @@ pub struct SystemEntry {
     pub clock_at_stop: Option<ClockOffset>,
 }
 
+impl SystemEntry {
+    fn acknowledged(&mut self, start: bool, ack: (i64, i64), clock: Option<ClockOffset>) {
+        match start {
+            true => (self.ack_start, self.clock_at_start) = (Some(ack), better(clock, self.clock_at_start)),
+            false => (self.ack_stop, self.clock_at_stop) = (Some(ack), better(clock, self.clock_at_stop)),
+        }
+    }
+
+    /// As far as was seen.
+    fn was_active(&self) -> bool {
+        self.ack_start.is_some() || self.states.iter().any(|(_, state)| state == "active")
+    }
+}
+
 /// What is written down of one topic.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TopicEntry {
@@ -91,20 +110,24 @@ pub struct Manifest {
     pub topics: BTreeMap<String, TopicEntry>,
     /// What went wrong, with its time.
     pub failures: Vec<(i64, String)>,
+    /// What earlier recorders of the same take had written down of the topics.
+    #[serde(skip)]
+    earlier: BTreeMap<String, TopicEntry>,
 }
 
 impl Manifest {
     /// Takes what became of the topics.
     pub fn set_topics(&mut self, reports: &[TopicReport]) {
         for report in reports {
-            let entry = self.topics.entry(report.name.clone()).or_default();
-            *entry = TopicEntry {
+            let earlier = self.earlier.get(&report.name).cloned().unwrap_or_default();
+            let entry = TopicEntry {
                 r#type: report.ty.clone(),
-                messages: report.messages,
-                rate: report.rate(),
-                lost: report.lost,
-                dropped: report.dropped,
+                messages: earlier.messages + report.messages,
+                rate: if report.messages > 1 { report.rate() } else { earlier.rate },
+                lost: earlier.lost + report.lost,
+                dropped: earlier.dropped + report.dropped,
             };
+            self.topics.insert(report.name.clone(), entry);
         }
     }
 }
@@ -116,8 +139,8 @@ pub enum Input {
     Start { session: String, systems: Vec<String> },
     /// STOP was heard.
     Stop,
-    /// An acknowledgement came, with the stamp in it.
-    Ack { system: String, start: bool, stamp: i64 },
+    /// An acknowledgement came, with the session and the stamp in it.
+    Ack { system: String, start: bool, session: String, stamp: i64 },
     /// The systems as they are now.
     Systems(Vec<Seen>),
     /// Something went wrong.
@@ -135,6 +158,26 @@ pub enum Output {
     Outside(String),
 }
 
+/// An acknowledgement that came before its system was seen.
+#[derive(Debug)]
+struct Early {
+    system: String,
+    start: bool,
+    ack: (i64, i64),
+    clock: Option<ClockOffset>,
+}
+
+/// An acknowledgement this much older than its START belongs to another.
+const RECENT: i64 = 10_000_000_000;
+/// A START that is not heard so long after its acknowledgement was lost.
+const UNHEARD: i64 = 1_000_000_000;
+/// So many systems may be early.
+const MOST_EARLY: usize = 1000;
+
+fn is_meant(full: &str, name: &str) -> bool {
+    full == name || full.rsplit('/').next() == Some(name.trim_start_matches('/'))
+}
+
 /// Follows sessions. One take at a time: it lasts from the first START to the STOP of the last system.
 #[derive(Debug, Default)]
 pub struct Follower {
@@ -145,6 +188,12 @@ pub struct Follower {
     joined: bool,
     /// When START or STOP was heard last: acknowledgements came between then and now.
     asked: i64,
+    /// Acknowledgements of systems that were not seen yet.
+    early: Vec<Early>,
+    /// When ACK_START came of a session whose START was not heard, what it is called, and who sent it.
+    unannounced: Option<(i64, String, String)>,
+    /// It goes on with the take of an earlier recorder, and may not have found all of its systems yet.
+    resumed: bool,
     outside: Vec<String>,
     seen: Vec<Seen>,
     outputs: VecDeque<Output>,
@@ -154,9 +203,10 @@ impl Follower {
     /// Goes on with a take that an earlier recorder left open.
     pub fn resume(mut manifest: Manifest) -> Self {
         manifest.restarts += 1;
+        manifest.earlier.clone_from(&manifest.topics);
         let session = manifest.session.clone();
-        // Its systems may not have been found yet.
-        let mut this = Self { manifest: Some(manifest), ..Self::default() };
+        let joined = manifest.systems.values().any(|system| !system.outside_session && system.was_active());
+        let mut this = Self { manifest: Some(manifest), joined, resumed: true, ..Self::default() };
         this.outputs.push_back(Output::Open { session, resume: true });
         this
     }
@@ -166,7 +216,13 @@ impl Follower {
         match input {
             Input::Start { session, systems } => self.start(session, systems, now),
             Input::Stop => self.asked = now.0,
-            Input::Ack { system, start, stamp } => self.acknowledged(&system, start, stamp, now),
+            Input::Ack { system, start, session, stamp } => {
+                if start && self.manifest.is_none() {
+                    // Its controller has just come, and its START is not heard yet, or never will be.
+                    self.unannounced.get_or_insert((now.0, session, system.clone()));
+                }
+                self.acknowledged(&system, start, stamp, now);
+            }
             Input::Systems(seen) => {
                 self.seen = seen;
                 self.look(now);
@@ -198,30 +254,26 @@ impl Follower {
 
     /// Topics that the systems of the take announced.
     pub fn topics(&self) -> impl Iterator<Item = &str> {
-        self.manifest.iter().flat_map(|m| m.systems.values()).flat_map(|s| &s.topics).map(String::as_str)
-    }
-
-    /// Which of the names that a message may use is this system's.
-    fn entry(&mut self, name: &str) -> Option<&mut SystemEntry> {
-        let systems = &mut self.manifest.as_mut()?.systems;
-        let is_meant =
-            |full: &&String| *full == name || full.rsplit('/').next() == Some(name.trim_start_matches('/'));
-        let full = systems.keys().find(is_meant)?.clone();
-        systems.get_mut(&full)
+        let systems = self.manifest.iter().flat_map(|manifest| manifest.systems.values());
+        systems.filter(|system| !system.outside_session).flat_map(|system| &system.topics).map(String::as_str)
     }
 
     /// The system's clock said `stamp` at some instant between the question and now.
     fn acknowledged(&mut self, system: &str, start: bool, stamp: i64, now: Wall) {
         let span = now.0.saturating_sub(self.asked);
         let middle = self.asked.saturating_add(span / 2);
-        let known = self.asked > 0 && span < 60_000_000_000;
+        let known = self.asked > 0 && span < 60_000_000_000 && self.manifest.is_some();
         let clock =
             known.then(|| ClockOffset { nanoseconds: stamp.saturating_sub(middle), uncertainty: span / 2 });
-        let Some(entry) = self.entry(system) else { return };
-        let ack = Some((now.0, stamp));
-        match start {
-            true => (entry.ack_start, entry.clock_at_start) = (ack, clock.or(entry.clock_at_start)),
-            false => (entry.ack_stop, entry.clock_at_stop) = (ack, clock.or(entry.clock_at_stop)),
+        let ack = (now.0, stamp);
+        let mut systems = self.manifest.iter_mut().flat_map(|manifest| &mut manifest.systems);
+        let meant = systems.find(|(full, _)| is_meant(full, system));
+        match meant {
+            Some((_, entry)) => entry.acknowledged(start, ack, clock),
+            None if self.early.len() < MOST_EARLY => {
+                self.early.push(Early { system: system.to_owned(), start, ack, clock });
+            }
+            None => {}
         }
     }
 
@@ -231,8 +283,18 @@ impl Follower {
             return;
         }
         self.asked = now.0;
+        self.unannounced = None;
+        let goes_on = |seen: &Seen| {
+            let member = self.manifest.as_ref().and_then(|manifest| manifest.systems.get(&seen.name));
+            member.is_some_and(|entry| !entry.outside_session) && (seen.active || seen.session.is_some())
+        };
+        if self.resumed && !self.seen.iter().any(goes_on) {
+            // Nobody is known to be in it any more: this is another session.
+            self.close(now);
+        }
         if self.manifest.is_none() {
-            self.joined = false;
+            (self.joined, self.resumed, self.since) = (false, false, None);
+            self.early.retain(|early| now.0 - early.ack.0 < RECENT);
             self.manifest =
                 Some(Manifest { session: session.clone(), started: now.0, ..Manifest::default() });
             self.outputs.push_back(Output::Open { session: session.clone(), resume: false });
@@ -253,9 +315,16 @@ impl Follower {
         let entry = manifest.systems.entry(seen.name.clone()).or_default();
         if is_new {
             entry.clock_at_start = seen.offset;
+            self.early.retain(|early| {
+                let own = is_meant(&seen.name, &early.system);
+                if own {
+                    entry.acknowledged(early.start, early.ack, early.clock);
+                }
+                !own
+            });
         }
         if session.is_some() {
-            entry.session = session;
+            (entry.session, entry.outside_session) = (session, false);
         }
         entry.topics.clone_from(&seen.topics);
         if !seen.state.is_empty() && entry.states.last().is_none_or(|(_, last)| *last != seen.state) {
@@ -288,17 +357,36 @@ impl Follower {
                 self.outside.retain(|name| *name != seen.name);
             }
         }
+        if let Some((_, session, system)) = self.unannounced.take_if(|(at, ..)| now.0 - *at > UNHEARD)
+            && self.manifest.is_none()
+        {
+            self.start(session, vec![system], now);
+            // When it was said is not known.
+            self.asked = 0;
+        }
         let Some(manifest) = &self.manifest else { return };
-        let members =
-            |seen: &&Seen| manifest.systems.get(&seen.name).is_some_and(|entry| !entry.outside_session);
-        let lives = self.seen.iter().filter(members).any(|seen| seen.session.is_some() || seen.active);
-        let given_up = !self.joined && now.0 - *self.since.get_or_insert(now.0) > NOBODY;
+        let patient = now.0 - *self.since.get_or_insert(now.0) <= NOBODY;
+        let lives = |name: &str| match self.seen.iter().find(|seen| seen.name == name) {
+            Some(seen) if seen.session.is_some() || seen.active => true,
+            // What an earlier recorder knew holds until something else is known.
+            Some(seen) => self.resumed && patient && seen.state.is_empty(),
+            None => self.resumed && patient,
+        };
+        let members = manifest.systems.iter().filter(|(_, entry)| !entry.outside_session);
+        let lives = members.map(|(name, _)| name).any(|name| lives(name));
+        let given_up = !self.joined && !patient;
         if (self.joined && !lives) || given_up {
-            let mut manifest = self.manifest.take().unwrap_or_default();
-            manifest.stopped = Some(now.0);
             if given_up {
-                manifest.failures.push((now.0, "no system of the session became or was active".to_owned()));
+                let what = "no system of the session became or was active".to_owned();
+                self.handle(Input::Failure(what), now);
             }
+            self.close(now);
+        }
+    }
+
+    fn close(&mut self, now: Wall) {
+        if let Some(mut manifest) = self.manifest.take() {
+            manifest.stopped = Some(now.0);
             self.outputs.push_back(Output::Close(Box::new(manifest)));
         }
     }
@@ -335,7 +423,10 @@ mod tests {
         follower.handle(start("take_1", &[]), Wall(1));
         assert_eq!(drain(&mut follower), [Output::Open { session: "take_1".into(), resume: false }]);
         let both = vec![seen("/a", Some("take_1"), true), seen("/b", Some("take_1"), true)];
-        follower.handle(Input::Ack { system: "a".into(), start: true, stamp: 2 }, Wall(3));
+        follower.handle(
+            Input::Ack { system: "a".into(), start: true, session: String::new(), stamp: 2 },
+            Wall(3),
+        );
         follower.handle(Input::Systems(both), Wall(4));
         assert_eq!(follower.topics().collect::<Vec<_>>(), ["/a/data", "/b/data"]);
         let one = vec![seen("/a", None, false), seen("/b", Some("take_1"), true)];
@@ -392,13 +483,79 @@ mod tests {
         let mut first = Follower::default();
         first.handle(start("t", &["a"]), Wall(1));
         first.handle(Input::Systems(vec![seen("/a", Some("t"), true)]), Wall(2));
-        let text = serde_json::to_string(first.manifest().unwrap()).unwrap();
+        let report = |messages| TopicReport { name: "/a/data".into(), messages, ..TopicReport::default() };
+        let mut written = first.manifest().unwrap().clone();
+        written.set_topics(&[report(5)]);
+        let text = serde_json::to_string(&written).unwrap();
         let mut second = Follower::resume(serde_json::from_str(&text).unwrap());
-        // Who has just come knows that it is active, and not of which session.
+        // Who has just come knows nobody, then somebody, then that it is active, and not of which session.
         second.handle(Input::Systems(vec![]), Wall(3));
+        let nameless = Seen { state: String::new(), ..seen("/a", None, false) };
+        second.handle(Input::Systems(vec![nameless]), Wall(3));
         second.handle(Input::Systems(vec![seen("/a", None, true)]), Wall(3));
         assert_eq!(drain(&mut second), [Output::Open { session: "t".into(), resume: true }]);
         second.handle(Input::Systems(vec![seen("/a", None, false)]), Wall(4));
-        assert!(matches!(&drain(&mut second)[..], [Output::Close(m)] if m.restarts == 1));
+        let [Output::Close(manifest)] = &mut drain(&mut second)[..] else { panic!("it ends") };
+        manifest.set_topics(&[report(3)]);
+        manifest.set_topics(&[report(4)]);
+        assert_eq!((manifest.restarts, manifest.topics["/a/data"].messages), (1, 9));
+    }
+
+    #[test]
+    fn a_restarted_recorder_closes_the_take_of_a_session_that_ended_meanwhile() {
+        let mut first = Follower::default();
+        first.handle(start("t", &["a"]), Wall(1));
+        first.handle(Input::Systems(vec![seen("/a", Some("t"), true)]), Wall(2));
+        for systems in [vec![seen("/a", None, false)], vec![]] {
+            let mut second = Follower::resume(first.manifest().unwrap().clone());
+            second.handle(Input::Systems(systems.clone()), Wall(3));
+            second.handle(Input::Systems(systems), Wall(3 + NOBODY + 1));
+            let outputs = drain(&mut second);
+            assert!(
+                matches!(&outputs[..], [Output::Open { .. }, Output::Close(m)] if m.failures.is_empty()),
+                "{outputs:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_take_left_open_long_ago_is_closed_by_the_next_start() {
+        let mut first = Follower::default();
+        first.handle(start("t", &["a"]), Wall(1));
+        first.handle(Input::Systems(vec![seen("/a", Some("t"), true)]), Wall(2));
+        let mut second = Follower::resume(first.manifest().unwrap().clone());
+        second.handle(Input::Systems(vec![seen("/a", None, false), seen("/b", None, false)]), Wall(3));
+        second.handle(start("t", &["b"]), Wall(4));
+        let outputs = drain(&mut second);
+        let ends = |output: &Output| matches!(output, Output::Close(m) if m.stopped.is_some());
+        assert!(ends(&outputs[1]), "{outputs:?}");
+        assert_eq!(outputs[2..], [Output::Open { session: "t".into(), resume: false }]);
+    }
+
+    #[test]
+    fn acknowledgements_that_come_before_their_start_or_their_system_are_kept() {
+        let ack = || Input::Ack { system: "a".into(), start: true, session: String::new(), stamp: 2 };
+        let mut follower = Follower::default();
+        follower.handle(ack(), Wall(1));
+        assert_eq!(drain(&mut follower), [], "it has no name yet");
+        follower.handle(start("t", &["a"]), Wall(2));
+        assert_eq!(drain(&mut follower), [Output::Open { session: "t".into(), resume: false }]);
+        follower.handle(Input::Systems(vec![seen("/a", Some("t"), true)]), Wall(3));
+        assert_eq!(drain(&mut follower), [], "one take");
+        let entry = &follower.manifest().unwrap().systems["/a"];
+        assert_eq!(entry.ack_start, Some((1, 2)));
+        assert_eq!(
+            entry.clock_at_start.map(|clock| clock.uncertainty),
+            Some(2),
+            "not from the acknowledgement"
+        );
+        // A START that never comes costs no more than a second.
+        let mut follower = Follower::default();
+        follower.handle(ack(), Wall(1));
+        follower.handle(Input::Systems(vec![seen("/a", None, true)]), Wall(1));
+        follower.handle(Input::Systems(vec![seen("/a", None, true)]), Wall(2 + UNHEARD));
+        let opened = Output::Open { session: String::new(), resume: false };
+        assert!(drain(&mut follower).contains(&opened));
+        assert_eq!(follower.manifest().unwrap().systems["/a"].ack_start, Some((1, 2)));
     }
 }

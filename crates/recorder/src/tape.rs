@@ -24,6 +24,9 @@ const DESCRIPTION: Duration = Duration::from_secs(6);
 /// Messages that wait for the definition of their type, or of latched topics for a recording.
 const WAITING: usize = 16 << 20;
 
+/// What is dropped is told again after this.
+const AGAIN: Duration = Duration::from_secs(5);
+
 /// What became of one topic.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TopicReport {
@@ -44,10 +47,10 @@ pub struct TopicReport {
 }
 
 impl TopicReport {
-    /// Messages per second.
+    /// Messages per second; 0 where a few came too close to each other to tell.
     pub fn rate(&self) -> f64 {
         let seconds = self.times.map_or(0.0, |(first, last)| (last - first) as f64 / 1e9);
-        if seconds > 0.0 { (self.messages.saturating_sub(1)) as f64 / seconds } else { 0.0 }
+        if seconds > 0.1 { (self.messages.saturating_sub(1)) as f64 / seconds } else { 0.0 }
     }
 }
 
@@ -123,6 +126,8 @@ struct Reel<S> {
     asked: bool,
     until: Duration,
     lost: Cell<u64>,
+    /// How many were told to be dropped, and when.
+    told: Cell<(u64, Duration)>,
 }
 
 type Override = Rc<dyn Fn(&str, Qos) -> Qos>;
@@ -213,9 +218,20 @@ impl<S: 'static> Tape<S> {
                 log::info!(target: self.0.node.logger(), "Subscribed to topic '{topic}'");
                 let known = self.0.types.known(&ty, hash.as_deref());
                 let until = monotonic() + DESCRIPTION;
-                let lost = Cell::new(0);
-                let reel =
-                    Reel { ty, hash, qos, offers, subscription, track, known, asked: false, until, lost };
+                let (lost, told) = (Cell::new(0), Cell::default());
+                let reel = Reel {
+                    ty,
+                    hash,
+                    qos,
+                    offers,
+                    subscription,
+                    track,
+                    known,
+                    asked: false,
+                    until,
+                    lost,
+                    told,
+                };
                 reel.track.keep.set(reel.keep(self.0.recorder.borrow().is_some()));
                 self.0.reels.borrow_mut().insert(topic.to_owned(), reel);
                 self.connect(topic);
@@ -309,14 +325,7 @@ impl<S: 'static> Tape<S> {
                     questions.push((topic.clone(), service, reel.ty.clone(), hash));
                 }
                 _ if reel.until <= monotonic() => {
-                    log::warn!(
-                        target: self.0.node.logger(),
-                        "{topic}: {} is not known here and its publisher does not describe it: recorded without its \
-                         definition; give one with --idl DIR",
-                        reel.ty
-                    );
-                    reel.known =
-                        Some(Known { hash: reel.hash.clone().unwrap_or_default(), ..Known::default() });
+                    reel.do_without(self.0.node.logger(), topic);
                     ready.push(topic.clone());
                 }
                 _ => {}
@@ -344,15 +353,29 @@ impl<S: 'static> Tape<S> {
         ready.iter().for_each(|topic| self.connect(topic));
     }
 
+    /// Waits for no definition any more: what came of types that nobody described is recorded without.
+    pub fn settle(&self) {
+        let Some((_, selects)) = self.0.recorder.borrow().clone() else { return };
+        let mut ready = Vec::new();
+        for (topic, reel) in self.0.reels.borrow_mut().iter_mut().filter(|(_, reel)| reel.known.is_none()) {
+            if reel.track.waiting.borrow().is_empty() || !selects(topic) {
+                continue;
+            }
+            reel.do_without(self.0.node.logger(), topic);
+            ready.push(topic.clone());
+        }
+        ready.iter().for_each(|topic| self.connect(topic));
+    }
+
     /// Lets a topic's messages go to the recorder, those that waited first.
     fn connect(&self, topic: &str) {
         let recorder = self.0.recorder.borrow().clone();
         let reels = self.0.reels.borrow();
         let Some((reel, (recorder, selects))) = reels.get(topic).zip(recorder) else { return };
-        let Some(known) = reel.known.clone().filter(|_| selects(topic)) else { return };
-        if reel.track.sink.borrow().is_some() {
+        if reel.track.sink.borrow().is_some() || !selects(topic) {
             return;
         }
+        let Some(known) = reel.known.clone() else { return };
         let index = recorder.add_topic(Topic {
             name: topic.to_owned(),
             ty: reel.ty.clone(),
@@ -374,15 +397,21 @@ impl<S: 'static> Tape<S> {
     pub fn attach(&self, recorder: &Rc<Recorder>, selects: impl Fn(&str) -> bool + 'static) {
         self.detach();
         self.0.recorder.replace(Some((recorder.clone(), Rc::new(selects))));
-        let topics: Vec<String> = self.0.reels.borrow().keys().cloned().collect();
         for reel in self.0.reels.borrow().values() {
             reel.track.keep.set(reel.keep(true));
             reel.track.messages.set(0);
             reel.track.bytes.set(0);
             reel.track.dropped.set(0);
             reel.track.times.set(None);
+            reel.told.set(Default::default());
             reel.lost.set(reel.subscription.counters().lost);
         }
+        self.refresh();
+    }
+
+    /// Looks again which topics are selected: more of them may be.
+    pub fn refresh(&self) {
+        let topics: Vec<String> = self.0.reels.borrow().keys().cloned().collect();
         topics.iter().for_each(|topic| self.connect(topic));
     }
 
@@ -407,9 +436,18 @@ impl<S: 'static> Tape<S> {
 
     /// Tells the recorder what never came.
     pub fn report_losses(&self) {
-        for reel in self.0.reels.borrow().values() {
+        for (name, reel) in &*self.0.reels.borrow() {
             if let Some((recorder, topic)) = &*reel.track.sink.borrow() {
                 recorder.set_lost(*topic, reel.lost_since());
+            }
+            let (dropped, told) = (reel.track.dropped.get(), reel.told.get());
+            let is_due = monotonic() >= told.1 + AGAIN || told.0 == 0;
+            if dropped > told.0 && is_due {
+                reel.told.set((dropped, monotonic()));
+                log::warn!(
+                    target: self.0.node.logger(),
+                    "{name}: {dropped} messages dropped so far, because the disk does not take them as fast as they come"
+                );
             }
         }
     }
@@ -443,6 +481,16 @@ impl<S: 'static> Tape<S> {
 }
 
 impl<S: 'static> Reel<S> {
+    fn do_without(&mut self, logger: &str, topic: &str) {
+        log::warn!(
+            target: logger,
+            "{topic}: {} is not known here and its publisher does not describe it: recorded without its definition; give \
+             one with --idl DIR",
+            self.ty
+        );
+        self.known = Some(Known { hash: self.hash.clone().unwrap_or_default(), ..Known::default() });
+    }
+
     fn keep(&self, recording: bool) -> Keep {
         let latched = self.offers.iter().filter(|qos| qos.durability == Durability::TransientLocal);
         let depth = latched.map(|qos| match qos.history {

@@ -30,6 +30,7 @@ mod cdr;
 mod csv;
 mod definition;
 mod description;
+mod filter;
 mod input;
 mod layout;
 mod numpy;
@@ -46,6 +47,7 @@ pub use definition::{
     Arity, BaseType, Constant, Definition, Field, FieldType, Kind, Literal, Primitive, Structure,
 };
 pub use description::{FieldDescription, FieldTypeDescription, IndividualTypeDescription, TypeDescription};
+pub use filter::Filter;
 pub use input::{InputError, Stamp};
 pub use layout::{Element, MessageType, TypedField, ValueType};
 pub use parse::{ParseError, parse};

@@ -8,7 +8,7 @@ use crate::Console;
 #[test]
 fn only_this_machines_pages_are_served() {
     let console = Console::start(&DomainLease::acquire(), &[]);
-    for page in ["/", "/graph", "/capture"] {
+    for page in ["/", "/graph", "/capture", "/arm", "/motion"] {
         let (status, text) = console.ask(page, "");
         assert!(
             status == 200 && text.contains("default-src 'self'") && text.contains("<title>"),

@@ -4,6 +4,7 @@ mod access;
 mod browser;
 mod foxglove;
 mod operating;
+mod robots;
 
 use std::{
     io::{Read as _, Write as _},

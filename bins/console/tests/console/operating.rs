@@ -121,3 +121,29 @@ fn values_come_as_they_are_published_and_nonsense_is_refused_by_name() {
         assert!(parameters.as_array().unwrap().iter().any(|p| p["name"] == "use_sim_time"), "{parameters}");
     });
 }
+
+#[test]
+fn the_past_is_kept_for_pages_that_come_later() {
+    let (mut rig, console) = rig();
+    let told = rig.node.publisher::<Text>("/told", Qos::default()).unwrap();
+    let listen =
+        json!({"op": "subscribe", "sub": 4, "topic": "/told", "type": "std_msgs/msg/String", "keep": 2});
+    let mut page = console.page();
+    page.say(listen.clone());
+    rig.until("the console listens", |_| told.matched() == 1);
+    for text in ["one", "two", "three"] {
+        told.publish(&Text { data: text.to_owned() });
+    }
+    let heard = |page: &mut crate::Page| {
+        page.hear("a value", |m| (m["sub"] == 4).then(|| (m["value"]["data"].clone(), m["sequence"].clone())))
+    };
+    let first: Vec<_> = beside(&mut rig, move || (0..3).map(|_| heard(&mut page)).collect());
+    assert_eq!(first.iter().map(|(text, _)| text).collect::<Vec<_>>(), ["one", "two", "three"]);
+    // The first page is gone, and with it everybody who listened.
+    let mut later = console.page();
+    let second: Vec<_> = beside(&mut rig, move || {
+        later.say(listen);
+        (0..2).map(|_| heard(&mut later)).collect()
+    });
+    assert_eq!(second, first[1..]);
+}

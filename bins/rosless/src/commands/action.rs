@@ -18,7 +18,7 @@ use rosless_wire::{
 };
 use serde_json::json;
 
-use super::{joined, list, names, service::service_types};
+use super::{action_echo, joined, list, names, service::service_types};
 use crate::{
     Environment,
     cli::seconds,
@@ -62,6 +62,8 @@ pub(crate) enum Command {
         #[arg(short, long)]
         count_actions: bool,
     },
+    /// Print feedback, states and, where introspection is on, the calls of an action
+    Echo(action_echo::Echo),
     /// Send a goal and wait for its result; Ctrl-C cancels the goal
     #[command(name = "send_goal", visible_alias = "send")]
     SendGoal(SendGoal),
@@ -115,12 +117,13 @@ impl Command {
                 list(environment, &actions, false, count_actions);
                 Ok(())
             }
+            Self::Echo(echo) => echo.run(environment, &session),
             Self::SendGoal(send) => send.run(environment, &session),
         }
     }
 }
 
-fn unknown(graph: &Graph, action: &str) -> Failure {
+pub(super) fn unknown(graph: &Graph, action: &str) -> Failure {
     let actions = graph.actions();
     Failure::unknown("action", action, actions.keys().map(String::as_str))
 }

@@ -1,8 +1,10 @@
 //! One module per word that follows `rosless`.
 
 pub(crate) mod action;
+pub(crate) mod action_echo;
 pub(crate) mod bag;
 pub(crate) mod doctor;
+pub(crate) mod elsewhere;
 pub(crate) mod generate;
 pub(crate) mod interface;
 pub(crate) mod lifecycle;
@@ -10,6 +12,8 @@ pub(crate) mod node;
 pub(crate) mod param;
 pub(crate) mod security;
 pub(crate) mod service;
+pub(crate) mod tf;
+pub(crate) mod top;
 pub(crate) mod topic;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +21,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::{Environment, output, output::out};
+use rosless_graph::Graph;
+
+use crate::{
+    Environment,
+    failure::{Failure, Result},
+    output::{self, err, out},
+    session::is_hidden,
+};
 
 /// Names of the running graph behind the Tab key.
 pub(crate) mod names {
@@ -54,6 +65,24 @@ pub(crate) mod names {
 pub(crate) struct HiddenNodes {
     #[arg(long, hide = true)]
     include_hidden_nodes: bool,
+}
+
+/// All of standard input, for `--stdin`.
+fn read_stdin() -> Result<String> {
+    std::io::read_to_string(std::io::stdin())
+        .map_err(|error| Failure::usage(format!("standard input cannot be read: {error}")))
+}
+
+/// Says on stderr, beside an empty answer, why the graph may look empty.
+fn remark_empty(environment: &Environment, graph: &Graph) {
+    if graph.nodes().iter().all(|node| is_hidden(&node.to_string())) {
+        let settings = &environment.settings.environment;
+        err!(
+            "Nobody is on DDS domain {}, discovery range {:?}. Is ROS_DOMAIN_ID the same there? `rosless doctor` looks for the reason.",
+            settings.domain_id,
+            settings.discovery_range
+        );
+    }
 }
 
 /// Names with their types: topics, services or actions.

@@ -9,7 +9,7 @@ use rosless_graph::{
 };
 use serde_json::json;
 
-use super::{Named, joined, names};
+use super::{Named, joined, names, remark_empty};
 use crate::{
     Environment,
     failure::Result,
@@ -45,6 +45,7 @@ impl Command {
         match self {
             Self::List { all, count_nodes } => {
                 let graph = session.whole_graph()?;
+                remark_empty(environment, &graph);
                 let nodes: Vec<_> = graph.nodes().iter().map(ToString::to_string).collect();
                 let nodes: Vec<_> = nodes.into_iter().filter(|name| all || !is_hidden(name)).collect();
                 if nodes.windows(2).any(|pair| pair[0] == pair[1]) {

@@ -41,18 +41,19 @@ pub(crate) enum Command {
         #[arg(long)]
         param_type: bool,
     },
-    /// Print a parameter
+    /// Print a parameter, or several
     Get {
         #[arg(add = node_names())]
         node_name: String,
-        parameter_name: String,
+        #[arg(required = true)]
+        parameter_name: Vec<String>,
         /// Print the value only
         #[arg(long)]
         hide_type: bool,
         #[command(flatten)]
         _hidden: HiddenNodes,
     },
-    /// Set a parameter
+    /// Set a parameter, or several
     Set {
         #[arg(add = node_names())]
         node_name: String,
@@ -60,6 +61,9 @@ pub(crate) enum Command {
         /// As YAML: true, 1, 1.0, text, [1, 2]
         #[arg(allow_hyphen_values = true)]
         value: String,
+        /// More names and values, each name before its value; set one after the other
+        #[arg(allow_hyphen_values = true, value_name = "NAME VALUE")]
+        more: Vec<String>,
         #[command(flatten)]
         _hidden: HiddenNodes,
     },
@@ -116,28 +120,48 @@ impl Command {
             }
             Self::Get { node_name, parameter_name, hide_type, .. } => {
                 let node = find(&session, &node_name)?;
-                let value = get(&session, &node, vec![parameter_name.clone()])?.pop().unwrap_or_default();
-                if value == ParameterValue::NotSet {
-                    let known = names(&session, &node, Vec::new())?;
-                    return Err(unknown(&node, &parameter_name, &known));
+                let values = get(&session, &node, parameter_name.clone())?;
+                if let Some((missing, _)) =
+                    parameter_name.iter().zip(&values).find(|(_, value)| **value == ParameterValue::NotSet)
+                {
+                    return Err(unknown(&node, missing, &names(&session, &node, Vec::new())?));
                 }
-                match (environment.json(), hide_type) {
-                    (true, _) => output::json(&value_json(&value)),
-                    (_, true) => out!("{}", shown(&value)),
-                    _ => out!("{} {}", label(&value), shown(&value)),
+                let text = |value: &ParameterValue| match hide_type {
+                    true => shown(value),
+                    false => format!("{} {}", label(value), shown(value)),
+                };
+                match (environment.json(), values.as_slice()) {
+                    (true, [value]) => output::json(&value_json(value)),
+                    (true, values) => {
+                        let entries = parameter_name.iter().zip(values.iter().map(value_json));
+                        output::json(&entries.collect::<BTreeMap<_, _>>());
+                    }
+                    (false, [value]) => out!("{}", text(value)),
+                    (false, values) => {
+                        for (name, value) in parameter_name.iter().zip(values) {
+                            out!("{name}: {}", text(value));
+                        }
+                    }
                 }
                 Ok(())
             }
-            Self::Set { node_name, parameter_name, value, .. } => {
-                let value = guess_value(&value);
+            Self::Set { node_name, parameter_name, value, more, .. } => {
+                let words = [vec![parameter_name, value], more].concat();
+                if let [name] = words.chunks_exact(2).remainder() {
+                    return Err(Failure::usage(format!("parameter {name} has no value")));
+                }
                 let node = find(&session, &node_name)?;
-                let reason = set(&session, &node, &parameter_name, value.clone())?
-                    .map_err(|reason| Failure::new(format!("Setting parameter failed{reason}")))?;
-                match environment.json() {
-                    true => output::json(
-                        &json!({"node": node, "parameter": parameter_name, "value": value_json(&value)}),
-                    ),
-                    false => out!("Set parameter successful{reason}"),
+                for pair in words.chunks_exact(2) {
+                    let (name, value) = (&pair[0], guess_value(&pair[1]));
+                    let named = if words.len() > 2 { format!(" {name}") } else { String::new() };
+                    let reason = set(&session, &node, name, value.clone())?
+                        .map_err(|reason| Failure::new(format!("Setting parameter{named} failed{reason}")))?;
+                    match environment.json() {
+                        true => output::json(
+                            &json!({"node": node, "parameter": name, "value": value_json(&value)}),
+                        ),
+                        false => out!("Set parameter{named} successful{reason}"),
+                    }
                 }
                 Ok(())
             }

@@ -3,11 +3,17 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use rosless_graph::{Graph, graph::Role};
+use rosless_graph::{
+    Graph,
+    graph::{Endpoint, Role},
+};
 use rosless_schema::DynamicMessage;
 use serde_json::json;
 
-use super::{Named, joined, list, names};
+use super::{
+    Named, joined, list, names, read_stdin, remark_empty,
+    topic::{Echo, describe_endpoint, endpoint_json},
+};
 use crate::{
     Environment,
     cli::{hertz, seconds},
@@ -52,7 +58,13 @@ pub(crate) enum Command {
     Info {
         #[arg(add = names::services())]
         service_name: String,
+        /// Show node, type hash, gid and quality of service of every endpoint
+        #[arg(short, long)]
+        verbose: bool,
     },
+    /// Print what is told of a service's calls, where introspection is on
+    /// (`-p service_introspection:=contents` for nodes of this project)
+    Echo(Echo),
 }
 
 #[derive(Args, Debug)]
@@ -63,6 +75,9 @@ pub(crate) struct Call {
     /// The request as YAML, such as "{a: 1, b: 2}"
     #[arg(default_value = "{}")]
     values: String,
+    /// Read the request from standard input instead
+    #[arg(long, conflicts_with = "values")]
+    stdin: bool,
     /// Call again and again, this often per second
     #[arg(short, long, value_name = "HZ", value_parser = hertz, allow_negative_numbers = true)]
     rate: Option<Duration>,
@@ -73,10 +88,16 @@ pub(crate) struct Call {
 
 impl Command {
     pub(crate) fn run(self, environment: &Environment) -> Result<()> {
+        if let Self::Echo(echo) = self {
+            return echo.of_service().run(environment);
+        }
         let session = environment.join()?;
         match self {
+            Self::Echo(_) => Ok(()),
             Self::List { show_types, count_services, include_hidden_services } => {
-                let services = visible(&*session.whole_graph()?, include_hidden_services);
+                let graph = session.whole_graph()?;
+                remark_empty(environment, &graph);
+                let services = visible(&graph, include_hidden_services);
                 list(environment, &services, show_types, count_services);
                 Ok(())
             }
@@ -95,23 +116,41 @@ impl Command {
                 list(environment, &services, false, count_services);
                 Ok(())
             }
-            Self::Info { service_name } => {
+            Self::Info { service_name, verbose } => {
                 session.whole_graph()?;
-                let (graph, service, types) = find(&session, &service_name)?;
-                let count = |role: Role| graph.endpoints().filter(|e| e.role() == Some(role.clone())).count();
-                let clients = count(Role::Client(service.clone()));
-                let servers = count(Role::Server(service.clone()));
-                if environment.json() {
-                    output::json(
-                        &json!({"service": service, "types": types, "clients": clients, "servers": servers}),
-                    );
-                } else {
-                    out!("Type: {}\nClients count: {clients}\nServices count: {servers}", types.join(", "));
-                }
-                Ok(())
+                info(environment, find(&session, &service_name)?, verbose)
             }
         }
     }
+}
+
+fn info(
+    environment: &Environment,
+    (graph, service, types): (std::rc::Rc<Graph>, String, Vec<String>),
+    verbose: bool,
+) -> Result<()> {
+    let of = |role: Role| graph.endpoints().filter(|e| e.role() == Some(role.clone())).collect::<Vec<_>>();
+    let (clients, servers) = (of(Role::Client(service.clone())), of(Role::Server(service.clone())));
+    if environment.json() {
+        let mut answer =
+            json!({"service": service, "types": types, "clients": clients.len(), "servers": servers.len()});
+        if verbose {
+            let all = |of: &[&Endpoint]| of.iter().map(|e| endpoint_json(&graph, e)).collect::<Vec<_>>();
+            answer["client_endpoints"] = all(&clients).into();
+            answer["server_endpoints"] = all(&servers).into();
+        }
+        output::json(&answer);
+        return Ok(());
+    }
+    out!("Type: {}", types.join(", "));
+    for (title, kind, endpoints) in [("Clients", "CLIENT", clients), ("Services", "SERVER", servers)] {
+        out!("{title} count: {}", endpoints.len());
+        if verbose {
+            out!();
+            endpoints.iter().for_each(|endpoint| describe_endpoint(&graph, endpoint, kind));
+        }
+    }
+    Ok(())
 }
 
 fn visible(graph: &Graph, include_hidden: bool) -> Named {
@@ -179,7 +218,8 @@ impl Call {
             return Err(Failure::new(format!("{service} is a {}, not a {wanted}", joined(&offered))));
         }
         let [request, response] = service_types(environment, session, &service, &wanted)?;
-        let message = DynamicMessage::from_yaml(&request.ty, &self.values, None)
+        let values = if self.stdin { read_stdin()? } else { self.values.clone() };
+        let message = DynamicMessage::from_yaml(&request.ty, &values, None)
             .map_err(|error| Failure::usage(format!("{}: {error}", request.name())))?;
         // One for all calls: making a client and being found by its server takes longer than a call.
         let client = session.raw_client(&service, [request.name_and_hash(), response.name_and_hash()])?;

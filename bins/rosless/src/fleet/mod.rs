@@ -95,6 +95,12 @@ pub(crate) fn everything() -> Vec<Program> {
     roster().into_iter().map(program).chain([console()]).collect()
 }
 
+/// The file names of all our programs that stay.
+pub(crate) fn programs() -> BTreeSet<String> {
+    let others = [RECORDER, "mocap-companion"].map(str::to_owned);
+    everything().into_iter().map(|program| program.run).chain(others).collect()
+}
+
 /// Where the executables are.
 #[derive(Debug)]
 pub(crate) struct Executables(PathBuf);

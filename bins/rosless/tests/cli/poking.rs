@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    io::{BufRead as _, BufReader},
+    io::{BufRead as _, BufReader, Write as _},
     process::Stdio,
 };
 
@@ -288,4 +288,159 @@ fn wrong_numbers_and_types_are_named() {
             ),
         ],
     );
+}
+
+#[test]
+fn what_is_shown_and_counted_can_be_filtered() {
+    let world = World::new();
+    world.expect(&[(
+        &[
+            "topic",
+            "echo",
+            "--once",
+            "/map",
+            "--filter",
+            "len(m.data) == 200 and m.data[7] == 7",
+            "--field",
+            "data.7",
+        ],
+        "7\n---\n",
+    )]);
+    let none = ["topic", "echo", "/map", "--filter", "m.data[0] > 0", "--timeout", "1.5"];
+    world.expect_failures(1, &[(&none, "no message on /map")]);
+    let wrong = ["topic", "echo", "/map", "--filter", "m.size > 0", "--timeout", "20"];
+    world.expect_failures(
+        1,
+        &[(&wrong, "--filter: std_msgs/msg/Int32MultiArray has no `size`, but layout, data")],
+    );
+    world.expect_failures(2, &[(&["topic", "hz", "/map", "--filter", "data >"], "the message is `m`")]);
+    let rate =
+        world.rosless(&["topic", "hz", "/chatter", "--filter", "'0' in m.data", "--timeout", "6", "--json"]);
+    let first: serde_json::Value =
+        serde_json::from_str(rate.stdout.lines().next().expect("a line")).expect("JSON");
+    // Of ten a second, one or a few.
+    assert!(first["rate"].as_f64().expect("a rate") < 8.0, "{rate:?}");
+}
+
+#[test]
+fn several_topics_are_measured_in_one_table() {
+    let world = World::new();
+    let _publisher = world.publish(&["/other", "std_msgs/msg/Int32", "{data: 1}"]);
+    let both = world.rosless(&["topic", "bw", "/chatter", "/other", "--timeout", "3.5"]);
+    assert!(both.stdout.contains("\ntopic     bandwidth"), "{both:?}");
+    let all = world.rosless(&["topic", "hz", "--all", "--timeout", "4.5", "--json"]);
+    let topics: BTreeSet<String> = all
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON")["topic"].to_string())
+        .collect();
+    assert!(topics.contains("\"/chatter\"") && topics.contains("\"/other\""), "{all:?}");
+    world.expect_failures(2, &[(&["topic", "hz"], "<TOPIC_NAME>")]);
+}
+
+#[test]
+fn messages_and_requests_are_read_from_standard_input() {
+    let world = World::new();
+    let fed = |arguments: &[&str], text: &str| {
+        let mut child =
+            world.command(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let published =
+        fed(&["topic", "pub", "-1", "--stdin", "/listen", "std_msgs/msg/String"], "data: piped\n");
+    assert!(published.contains("std_msgs.msg.String(data='piped')"), "{published}");
+    let call = ["service", "call", "--stdin", "/add_two_ints", "example_interfaces/srv/AddTwoInts", "--json"];
+    assert_eq!(fed(&call, "{a: 40,\n b: 2}"), "{\"sum\":42}\n");
+}
+
+#[test]
+fn nobody_listens_is_said_instead_of_waited_for() {
+    let world = World::new();
+    let nobody = ["topic", "pub", "-1", "/nobody", "std_msgs/msg/String", "--max-wait-time-secs", "0.5"];
+    world.expect_failures(3, &[(&nobody, "to publish to nobody: -w 0")]);
+    world.expect_failures(
+        2,
+        &[
+            (&["run", "demo_nodes_cpp", "talker", "--ros-args", "-r", "a:=b"], "`talker --ros-args …`"),
+            (&["launch", "x", "y.launch.py"], "rosless up --config"),
+            (&["pkg", "list"], "rosless interface packages"),
+        ],
+    );
+}
+
+#[test]
+fn several_parameters_are_set_and_read_at_once() {
+    let world = World::new();
+    world.expect(&[(
+        &["param", "set", "/talker", "rate", "7", "gains.p", "-0.25"],
+        "Set parameter rate successful\nSet parameter gains.p successful\n",
+    )]);
+    world.expect(&[
+        (
+            &["param", "get", "/talker", "rate", "gains.p"],
+            "rate: Integer value is: 7\ngains.p: Double value is: -0.25\n",
+        ),
+        (&["param", "get", "/talker", "rate"], "Integer value is: 7\n"),
+    ]);
+    world.expect_failures(
+        2,
+        &[(&["param", "set", "/talker", "rate", "7", "gains.p"], "gains.p has no value")],
+    );
+}
+
+#[test]
+fn an_action_can_be_listened_to() {
+    let world = World::new();
+    let listener = Daemon::spawn(world.command(&["action", "echo", "/fibonacci", "--json"]));
+    let goal = ["action", "send_goal", "/fibonacci", "example_interfaces/action/Fibonacci", "{order: 2}"];
+    // Feedback is not kept for those who come late: goals until it is heard.
+    rosless_tests::eventually("feedback and state are heard", SOON, || {
+        assert_eq!(world.rosless(&goal).code, 0);
+        let heard =
+            |interface: &str| !listener.filter_map(|line| line.contains(interface).then_some(())).is_empty();
+        heard("FEEDBACK_TOPIC") && heard("STATUS_TOPIC")
+    });
+}
+
+#[test]
+fn transforms_are_followed_and_their_tree_is_drawn() {
+    let world = World::new();
+    let turn = "{transforms: [{header: {frame_id: map, stamp: now}, child_frame_id: base, transform: {translation: {x: 1.0}, \
+                rotation: {z: 0.70710678, w: 0.70710678}}}, {header: {frame_id: base, stamp: now}, child_frame_id: hand, \
+                transform: {translation: {x: 2.0}, rotation: {w: 1.0}}}]}";
+    let _publisher = world.publish(&["/tf", "tf2_msgs/msg/TFMessage", turn]);
+    let hand = world.rosless(&["tf", "echo", "map", "hand", "--once", "--timeout", "20"]);
+    let expected = "- Translation: [1.000, 2.000, 0.000]\n- Rotation: in Quaternion (xyzw) [0.000, 0.000, 0.707, 0.707]\n";
+    assert!(hand.stdout.contains(expected), "{hand:?}");
+    assert!(hand.stdout.contains("RPY (degree) [0.000, -0.000, 90.000]"), "{hand:?}");
+    let tree = world.rosless(&["tf", "tree", "--duration", "1.5"]);
+    assert!(
+        tree.stdout.starts_with("map\n└─ base  (") && tree.stdout.contains("\n   └─ hand  ("),
+        "{tree:?}"
+    );
+    let live = world.rosless(&["tf", "monitor", "--duration", "2.5", "--json"]);
+    assert!(live.stdout.contains("\"frame\":\"hand\",\"parent\":\"base\""), "{live:?}");
+    world.expect_failures(
+        3,
+        &[(
+            &["tf", "echo", "map", "foot", "--timeout", "1.5"],
+            "frame \"foot\" does not exist; there is base, hand, map",
+        )],
+    );
+}
+
+#[test]
+fn the_whole_graph_at_a_glance() {
+    let world = World::new();
+    let top = world.rosless(&["top", "--duration", "4.5", "--json"]);
+    let last: serde_json::Value =
+        serde_json::from_str(top.stdout.lines().last().expect("a line")).expect("JSON");
+    assert_eq!(last["nodes"], serde_json::json!(["/lc_talker", "/talker"]), "{top:?}");
+    let chatter = last["topics"].as_array().unwrap().iter().find(|topic| topic["topic"] == "/chatter");
+    assert!(chatter.is_some_and(|chatter| chatter["rate"].as_f64() > Some(0.0)), "{top:?}");
+    let service = world.rosless(&["service", "info", "-v", "/add_two_ints"]);
+    assert!(service.stdout.starts_with("Type: example_interfaces/srv/AddTwoInts\nClients count: 0\n\nServices count: 1\n\nNode name: talker\n"), "{service:?}");
 }

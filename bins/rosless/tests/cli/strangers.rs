@@ -16,7 +16,7 @@ const TYPE: &str = "strange_msgs/msg/Thing";
 const DEFINITION: &str = "string name\nfloat64[3] place\n";
 
 /// A node that publishes a type only it knows, and describes it when asked.
-fn stranger(domain: u16, stop: &AtomicBool) {
+pub(crate) fn stranger(domain: u16, stop: &AtomicBool) {
     let mut registry = Registry::new();
     registry.add_source(Kind::Msg, "strange_msgs", "Thing", "Thing.msg", DEFINITION);
     let thing = DynamicMessage::from_yaml(

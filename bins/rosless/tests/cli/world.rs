@@ -54,7 +54,12 @@ impl World {
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        self.domain.command(env!("CARGO_BIN_EXE_rosless"), arguments)
+        self.command_of(env!("CARGO_BIN_EXE_rosless"), arguments)
+    }
+
+    /// Another program, in the same domain.
+    pub(crate) fn command_of(&self, program: &str, arguments: &[&str]) -> Command {
+        self.domain.command(program, arguments)
     }
 
     /// Publishes over and over with `rosless topic pub` until dropped; returns when it has begun.

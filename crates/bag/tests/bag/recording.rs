@@ -5,7 +5,7 @@ use std::time::Duration;
 use rosless_bag::{Bag, BagOptions, Filter, Recorder, RecorderOptions, Ring, WriteOptions};
 use rosless_tests::eventually;
 
-use crate::world::{Folder, message, text, texts, topic};
+use crate::world::{Folder, latched, message, text, texts, topic};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -65,6 +65,43 @@ fn a_snapshot_holds_what_came_before_the_trigger_and_a_while_after_it() {
     let numbers: Vec<u64> = texts(&path).iter().map(|(_, text)| text.parse().unwrap()).collect();
     assert_eq!(numbers, (40..=55).chain(140..=155).collect::<Vec<_>>());
     assert_eq!(metadata.files.len(), 2);
+}
+
+#[test]
+fn every_snapshot_begins_with_what_late_joiners_would_get() {
+    let folder = Folder::new();
+    let path = folder.join("run");
+    let ring = Ring { before: Some(Duration::from_millis(10)), after: Duration::ZERO };
+    let recorder = Recorder::start(&path, RecorderOptions { snapshot: Some(ring), ..options() }).unwrap();
+    let map = recorder.add_topic(latched("/map"));
+    let chatter = recorder.add_topic(topic("/chatter", "std_msgs/msg/String"));
+    recorder.push(map, message(0, text("the map")));
+    for n in 1..200 {
+        recorder.push(chatter, message(n, text(&n.to_string())));
+        if n == 50 || n == 150 {
+            recorder.snapshot(message(n, vec![]).log_time);
+        }
+    }
+    recorder.finish().unwrap();
+    let read = texts(&path);
+    let maps: Vec<usize> = (0..read.len()).filter(|at| read[*at].0 == "/map").collect();
+    assert_eq!(maps, [0, 12], "{read:?}");
+    assert_eq!((read[1].1.as_str(), read[13].1.as_str()), ("40", "140"));
+}
+
+#[test]
+fn a_topic_that_nobody_spoke_on_is_in_the_recording_all_the_same() {
+    let folder = Folder::new();
+    let path = folder.join("run");
+    let recorder = Recorder::start(&path, options()).unwrap();
+    recorder.add_topic(topic("/silent", "std_msgs/msg/String"));
+    let topics = || Bag::open(&path).map(|bag| bag.topics).unwrap_or_default();
+    eventually("it is announced", PATIENCE, || topics().iter().any(|topic| topic.name == "/silent"));
+    recorder.split(1);
+    recorder.finish().unwrap();
+    for part in ["run_0.mcap", "run_1.mcap"] {
+        assert_eq!(Bag::open(&path.join(part)).unwrap().topics[0].name, "/silent");
+    }
 }
 
 #[test]

@@ -41,6 +41,27 @@ fn what_was_flushed_is_there_for_everybody_though_the_file_is_not_finished() {
 }
 
 #[test]
+fn a_file_with_its_new_end_before_its_old_one_is_read_by_everybody() {
+    let folder = Folder::new();
+    let (whole, path) = (folder.join("whole.mcap"), folder.join("two_ends.mcap"));
+    let mut file = McapWriter::create(&whole, WriteOptions { durable: false, ..Default::default() }).unwrap();
+    let chatter = file.add_topic(&topic("/chatter", "std_msgs/msg/String")).unwrap();
+    (0..100).for_each(|n| file.write(chatter, &message(n, text("x"))).unwrap());
+    file.flush().unwrap();
+    let before = fs::read(&whole).unwrap();
+    file.finish().unwrap();
+    // A process killed between the last two steps has written the new end, and not cut off the old one.
+    let mut image = fs::read(&whole).unwrap();
+    image.extend_from_slice(&before[image.len()..]);
+    fs::write(&path, image).unwrap();
+    assert_eq!(read(&path), 100);
+    if let Some(judge) = BagJudge::find() {
+        assert_eq!(judge.ask("decode", &path, &[]).unwrap().len(), 100);
+        assert_eq!(judge.ask("stream", &path, &[]).unwrap().len(), 100);
+    }
+}
+
+#[test]
 fn a_file_grows_by_any_steps_and_ends_where_its_data_ends() {
     let folder = Folder::new();
     let path = folder.join("a.mcap");

@@ -3,7 +3,9 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
+    os::fd::OwnedFd,
     path::PathBuf,
+    rc::Rc,
     sync::Arc,
     time::Duration,
 };
@@ -15,6 +17,9 @@ use rosless_graph::{Publisher, Qos, RawPublisher, monotonic};
 use rosless_recorder::{read_overrides, requested};
 use rosless_schema::{DynamicMessage, MessageType};
 use rosless_wire::{builtin_interfaces::msg::Time, rosgraph_msgs::msg::Clock};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
 use serde_json::json;
 
 use super::{export::types, keys::Keys, open, progress::Progress, rewrite::latched_before, span};
@@ -96,13 +101,15 @@ struct Playhead {
     rate: f64,
     paused: bool,
     steps: u64,
+    /// The alarm has gone off.
+    rang: bool,
     /// An arrow key has three parts.
     escape: Vec<u8>,
 }
 
 impl Playhead {
     fn new(rate: f64, paused: bool) -> Self {
-        Self { anchor: (Duration::ZERO, 0), rate, paused, steps: 0, escape: Vec::new() }
+        Self { anchor: (Duration::ZERO, 0), rate, paused, steps: 0, rang: false, escape: Vec::new() }
     }
 
     fn due(&self, time: u64) -> Duration {
@@ -133,6 +140,39 @@ impl Playhead {
             _ => {}
         }
         self.escape.clear();
+    }
+}
+
+/// Wakes the loop at an instant; its own timers are rounded up to milliseconds, which is much between two messages.
+struct Alarm(Option<Rc<OwnedFd>>);
+
+impl Alarm {
+    fn new(session: &Session<Playhead>) -> Result<Self> {
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        // Where there is none the loop's timers must do.
+        let Ok(timer) = timerfd_create(TimerfdClockId::Monotonic, flags) else { return Ok(Self(None)) };
+        let timer = Rc::new(timer);
+        session.event_loop.watch(timer.clone(), |head: &mut Playhead, timer| {
+            head.rang |= rustix::io::read(&*timer, &mut [0; 8]).is_ok();
+            true
+        })?;
+        Ok(Self(Some(timer)))
+    }
+
+    /// Goes off after so long.
+    fn set(&self, after: Duration) {
+        let time = |after: Duration| Timespec {
+            tv_sec: i64::try_from(after.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: after.subsec_nanos().into(),
+        };
+        let once = Itimerspec {
+            it_interval: time(Duration::ZERO),
+            it_value: time(after.max(Duration::from_nanos(1))),
+        };
+        if let Some(timer) = &self.0 {
+            // The loop's own timer is set, too.
+            let _ = timerfd_settime(timer, TimerfdTimerFlags::empty(), &once);
+        }
     }
 }
 
@@ -183,6 +223,7 @@ impl Play {
                 "Press SPACE to pause and resume, CURSOR_RIGHT for one message, CURSOR_UP and DOWN for the rate"
             );
         }
+        session.with(|head| head.anchor = (monotonic(), filter.start));
         if let Some((publisher, hz)) = clock {
             session.event_loop.timer(Duration::from_secs_f64(1.0 / hz), move |head: &mut Playhead| {
                 let time = if head.paused { head.anchor.1 } else { head.time(monotonic()) };
@@ -191,9 +232,10 @@ impl Play {
                     .publish(&Clock { clock: Time { sec: i32::try_from(sec).unwrap_or(i32::MAX), nanosec } });
             });
         }
+        let alarm = Alarm::new(&session)?;
         let mut tally = Tally::default();
         let ended = loop {
-            match self.once(&session, &bag, &filter, &outputs, &mut tally) {
+            match self.once(&session, &bag, &filter, (&outputs, &alarm), &mut tally) {
                 Ok(()) if self.r#loop && tally.messages > 0 => {}
                 other => break other,
             }
@@ -288,7 +330,7 @@ impl Play {
         session: &Session<Playhead>,
         bag: &Bag,
         filter: &Filter,
-        outputs: &BTreeMap<usize, Output>,
+        (outputs, alarm): (&BTreeMap<usize, Output>, &Alarm),
         tally: &mut Tally,
     ) -> Result<()> {
         for (topic, message) in latched_before(bag, filter) {
@@ -303,6 +345,7 @@ impl Play {
             let Ok((topic, message)) = item.map_err(|error| err!("WARNING: {error}")) else { continue };
             let Some(output) = outputs.get(&topic) else { continue };
             let time = message.log_time;
+            let done = time.saturating_sub(filter.start) as f64 / span;
             let due = loop {
                 let (due, paused, step) = session.with(|head| {
                     let step = head.paused && head.steps > 0;
@@ -320,8 +363,18 @@ impl Play {
                     break due;
                 }
                 let patience = if paused { rosless_cli::session::FOREVER } else { due - now };
-                let before = session.with(|head| (head.paused, head.rate, head.steps));
-                session.wait(patience, |head| (head.paused, head.rate, head.steps) != before)?;
+                if paused {
+                    progress.tell_now(tally.messages, tally.bytes, Some(done), "paused");
+                } else {
+                    alarm.set(patience);
+                }
+                let before = session.with(|head| {
+                    head.rang = false;
+                    (head.paused, head.rate, head.steps)
+                });
+                session.wait(patience, |head| {
+                    (!paused && head.rang) || (head.paused, head.rate, head.steps) != before
+                })?;
                 since_wait = 0;
             };
             since_wait += 1;
@@ -333,8 +386,9 @@ impl Play {
             tally.messages += 1;
             tally.bytes += message.data.len() as u64;
             tally.dropped += u64::from(!output.publish(message));
-            let done = time.saturating_sub(filter.start) as f64 / span;
-            progress.tell(tally.messages, tally.bytes, Some(done), "");
+            let rate = session.with(|head| head.rate);
+            let more = if rate == self.rate { String::new() } else { format!("rate {rate:.2}") };
+            progress.tell(tally.messages, tally.bytes, Some(done), &more);
         }
         progress.end();
         Ok(())

@@ -32,14 +32,22 @@ impl Progress {
     /// Tells, if it is time to; `done` is the share that is done, where that is known.
     pub(crate) fn tell(&mut self, messages: u64, bytes: u64, done: Option<f64>, more: &str) {
         let period = if self.terminal { IN_PLACE } else { ELSEWHERE };
-        if self.quiet || self.told.elapsed() < period {
+        if self.told.elapsed() >= period {
+            self.tell_now(messages, bytes, done, more);
+        }
+    }
+
+    /// Tells at once.
+    pub(crate) fn tell_now(&mut self, messages: u64, bytes: u64, done: Option<f64>, more: &str) {
+        if self.quiet {
             return;
         }
         self.told = Instant::now();
         let line = line(messages, bytes, self.started.elapsed(), done, more);
         if self.terminal {
             self.shown = true;
-            eprint(&format!("\r\x1b[K{}", output::escape_line(&line)));
+            // Back to its beginning: what is printed next takes its place.
+            eprint(&format!("\r\x1b[K{}\r", output::escape_line(&line)));
         } else {
             err!("{line}");
         }

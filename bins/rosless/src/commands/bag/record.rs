@@ -16,7 +16,7 @@ use rosless_bag::{
 };
 use rosless_cli::session::FOREVER;
 use rosless_graph::{Handle, Node, Qos};
-use rosless_recorder::{Names, Selection, Tape, Types, read_overrides};
+use rosless_recorder::{Names, Selection, Subject, Tape, TopicReport, Types, read_overrides};
 use rosless_wire::rosbag2_interfaces::srv;
 use serde_json::json;
 use signal_hook::consts::SIGUSR1;
@@ -139,6 +139,8 @@ struct App {
     /// What each folder came to.
     ended: Vec<(PathBuf, Metadata)>,
     failures: Vec<String>,
+    /// What became of the topics of the last folder.
+    reports: Vec<TopicReport>,
     told: bool,
 }
 
@@ -164,17 +166,14 @@ impl App {
     fn end(&mut self) -> Result<(), String> {
         let recorder = self.recorder.take().ok_or("no recording is under way")?;
         if let Some(tape) = &self.tape {
+            tape.settle();
             tape.report_losses();
+            self.reports = tape.reports();
             tape.detach();
         }
-        let lost: Vec<_> = recorder.dropped();
         let recorder = Rc::into_inner(recorder).ok_or("the recording is in use")?;
         match recorder.finish() {
             Ok(metadata) => {
-                let dropped: u64 = lost.iter().sum();
-                if dropped > 0 {
-                    err!("WARNING: {dropped} messages were dropped because the disk was too slow");
-                }
                 self.ended.push((self.folder.clone(), metadata));
                 Ok(())
             }
@@ -219,6 +218,7 @@ impl Record {
             tape: None,
             ended: Vec::new(),
             failures: Vec::new(),
+            reports: Vec::new(),
             told: false,
         };
         let session = Session::join(&environment.settings, &self.node_name, app)?;
@@ -278,19 +278,25 @@ impl Record {
     }
 
     fn finish(&self, environment: &Environment, session: &Session<App>, selection: &Selection) -> Result<()> {
-        let reports = session.with(|app| app.tape.as_ref().map(Tape::reports)).unwrap_or_default();
         let graph = session.graph();
         session.with(|app| {
             if app.recorder.is_some() {
                 drop(app.end())
             }
         });
+        let reports = session.with(|app| std::mem::take(&mut app.reports));
         let (ended, failures) =
             session.with(|app| (std::mem::take(&mut app.ended), std::mem::take(&mut app.failures)));
-        for name in selection.missing(|name| reports.iter().any(|report| report.name == name)) {
-            let why = match graph.topics().contains_key(name) {
-                true => "nobody published it",
-                false => "it never appeared",
+        for missing in selection.missing(reports.iter().map(|report| report.name.as_str())) {
+            let (name, why) = match missing {
+                Subject::Topic(name) if graph.topics().contains_key(name) => (name, "nobody published it"),
+                Subject::Service(name) if graph.services().contains_key(name) => (
+                    name,
+                    "it does not tell of its calls: its node needs `-p service_introspection:=contents`",
+                ),
+                Subject::Topic(name) | Subject::Service(name) | Subject::Action(name) => {
+                    (name, "it never appeared")
+                }
             };
             err!("WARNING: {name} is not in the recording: {why}");
         }
@@ -304,7 +310,8 @@ impl Record {
                     "parts": metadata.files.len(), "duration": metadata.duration as f64 / 1e9, "topics": topics}));
                 continue;
             }
-            let bytes: u64 = reports.iter().map(|report| report.bytes).sum();
+            let sizes = metadata.files.iter().filter_map(|file| fs::metadata(folder.join(&file.path)).ok());
+            let bytes: u64 = sizes.map(|size| size.len()).sum();
             out!(
                 "Recorded {} messages of {} topics in {} part{} ({}) to {}",
                 metadata.message_count,

@@ -126,6 +126,10 @@ impl Cut {
 impl Recover {
     pub(crate) fn run(self) -> Result<()> {
         let bags = [Bag::open(&self.input).map_err(failed)?];
+        if bags[0].messages(&Filter::default()).all(|item| item.is_err()) {
+            let nothing = format!("{}: there is no message in it that can be read", self.input.display());
+            return Err(Failure::new(nothing));
+        }
         self.target.write(&bags, &Filter::default(), false)
     }
 }
@@ -194,8 +198,11 @@ impl Target {
         let json = serde_json::json!({"folder": self.output, "messages": metadata.message_count,
             "bytes": size, "parts": metadata.files.len(), "broken": broken});
         output::answer(&json, || {
-            let lost =
-                if broken > 0 { format!("; {broken} chunks could not be read") } else { String::new() };
+            let lost = match broken {
+                0 => String::new(),
+                1 => "; 1 chunk could not be read".to_owned(),
+                many => format!("; {many} chunks could not be read"),
+            };
             format!(
                 "Wrote {} messages ({}) to {}{lost}",
                 metadata.message_count,

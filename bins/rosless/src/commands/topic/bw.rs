@@ -3,18 +3,14 @@
 use std::{collections::VecDeque, time::Duration};
 
 use clap::Args;
-use rosless_graph::{Sample, monotonic};
+use rosless_graph::Sample;
 use serde_json::json;
 
 use super::{
     Source,
-    measure::{Measurement, Meter},
+    measure::{Figures, Measurement, Meter},
 };
-use crate::{
-    Environment,
-    failure::Result,
-    output::{self, out},
-};
+use crate::{Environment, failure::Result};
 
 #[derive(Args, Debug)]
 pub(crate) struct Bandwidth {
@@ -26,7 +22,7 @@ pub(crate) struct Bandwidth {
 }
 
 /// When the last messages came, and their sizes in bytes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Sizes {
     window: usize,
     messages: VecDeque<(Duration, usize)>,
@@ -59,39 +55,36 @@ fn in_units_of(rate: f64, bytes: f64) -> String {
 }
 
 impl Meter for Sizes {
-    fn subscribed(&self, environment: &Environment, topic: &str) {
-        if !environment.json() {
-            out!("Subscribed to [{topic}]");
-        }
+    const TITLES: &'static [&'static str] = &["bandwidth", "messages", "mean", "min", "max"];
+
+    fn welcome(topic: &str) -> Option<String> {
+        Some(format!("Subscribed to [{topic}]"))
     }
 
-    fn arrived(&mut self, _: &Source, sample: &Sample<Vec<u8>>) -> Result<()> {
-        self.add(monotonic(), sample.message.len());
+    fn arrived(&mut self, _: &Source, sample: &Sample<Vec<u8>>, now: Duration) -> Result<()> {
+        self.add(now, sample.message.len());
         Ok(())
     }
 
-    fn print(&self, environment: &Environment) -> bool {
-        let Some(rate) = self.rate(monotonic()) else { return false };
+    fn figures(&self, now: Duration) -> Option<Figures> {
+        let rate = self.rate(now)?;
         let sizes = || self.messages.iter().map(|(_, size)| *size);
         let count = self.messages.len();
         let mean = sizes().sum::<usize>() as f64 / count as f64;
         let (min, max) = (sizes().min().unwrap_or_default(), sizes().max().unwrap_or_default());
-        if environment.json() {
-            output::json_line(
-                &json!({"bytes_per_second": rate, "messages": count, "mean": mean, "min": min, "max": max}),
-            );
-        } else {
-            let [bandwidth, mean, min, max] =
-                [rate, mean, min as f64, max as f64].map(|bytes| in_units_of(rate, bytes));
-            out!("{bandwidth}/s from {count} messages\n\tMessage size mean: {mean} min: {min} max: {max}");
-        }
-        true
+        let json = json!({"bytes_per_second": rate, "messages": count, "mean": mean, "min": min, "max": max});
+        let [bandwidth, mean, min, max] =
+            [rate, mean, min as f64, max as f64].map(|bytes| in_units_of(rate, bytes));
+        let text =
+            format!("{bandwidth}/s from {count} messages\n\tMessage size mean: {mean} min: {min} max: {max}");
+        Some(Figures { json, text, cells: vec![format!("{bandwidth}/s"), count.to_string(), mean, min, max] })
     }
 }
 
 impl Bandwidth {
     pub(crate) fn run(self, environment: &Environment) -> Result<()> {
-        self.measurement.run(environment, Sizes { window: self.window, messages: VecDeque::new() })
+        let sizes = Sizes { window: self.window, messages: VecDeque::new() };
+        self.measurement.run(environment, sizes, true)
     }
 }
 

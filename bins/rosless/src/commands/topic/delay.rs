@@ -1,6 +1,9 @@
 //! `rosless topic delay`.
 
-use std::{collections::VecDeque, time::UNIX_EPOCH};
+use std::{
+    collections::VecDeque,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use clap::Args;
 use rosless_graph::Sample;
@@ -9,12 +12,11 @@ use serde_json::json;
 
 use super::{
     Source,
-    measure::{Measurement, Meter},
+    measure::{Figures, Measurement, Meter},
 };
 use crate::{
     Environment,
     failure::{Failure, Result},
-    output::{self, out},
 };
 
 #[derive(Args, Debug)]
@@ -27,9 +29,10 @@ pub(crate) struct Delay {
 }
 
 /// Seconds from the stamp in the header until the message came.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Delays {
     window: usize,
+    simulated: bool,
     seconds: VecDeque<f64>,
 }
 
@@ -43,13 +46,14 @@ fn stamp(message: &DynamicMessage) -> Option<f64> {
 }
 
 impl Meter for Delays {
-    fn arrived(&mut self, source: &Source, sample: &Sample<Vec<u8>>) -> Result<()> {
-        let message = DynamicMessage::from_payload(&source.known.ty, &sample.message)
-            .map_err(|error| Failure::new(format!("a message cannot be decoded: {error}")))?;
-        let stamp = stamp(&message).ok_or_else(|| {
+    const TITLES: &'static [&'static str] = &["delay", "min", "max", "std_dev", "window"];
+
+    fn arrived(&mut self, source: &Source, sample: &Sample<Vec<u8>>, now: Duration) -> Result<()> {
+        let stamp = stamp(&source.message(sample)?).ok_or_else(|| {
             Failure::new(format!("msg does not have header: {} has no stamp to compare", source.known.name()))
         })?;
         let received = sample.info.reception_stamp.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let received = if self.simulated { now } else { received };
         self.seconds.push_back(received.as_secs_f64() - stamp);
         while self.seconds.len() > self.window.max(1) {
             self.seconds.pop_front();
@@ -57,27 +61,32 @@ impl Meter for Delays {
         Ok(())
     }
 
-    fn print(&self, environment: &Environment) -> bool {
-        let count = self.seconds.len();
+    fn figures(&self, _: Duration) -> Option<Figures> {
+        let count = Some(self.seconds.len()).filter(|count| *count > 0)?;
         let all = || self.seconds.iter().copied();
         let mean = all().sum::<f64>() / count as f64;
         let deviation = (all().map(|s| (s - mean).powi(2)).sum::<f64>() / count as f64).sqrt();
         let (min, max) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
-        match (count, environment.json()) {
-            (0, _) => return false,
-            (_, true) => output::json_line(
-                &json!({"delay": mean, "min": min, "max": max, "std_dev": deviation, "window": count}),
-            ),
-            _ => out!(
+        Some(Figures {
+            json: json!({"delay": mean, "min": min, "max": max, "std_dev": deviation, "window": count}),
+            text: format!(
                 "average delay: {mean:.3}\n\tmin: {min:.3}s max: {max:.3}s std dev: {deviation:.5}s window: {count}"
             ),
-        }
-        true
+            cells: vec![
+                format!("{mean:.3}"),
+                format!("{min:.3}"),
+                format!("{max:.3}"),
+                format!("{deviation:.5}"),
+                count.to_string(),
+            ],
+        })
     }
 }
 
 impl Delay {
     pub(crate) fn run(self, environment: &Environment) -> Result<()> {
-        self.measurement.run(environment, Delays { window: self.window, seconds: VecDeque::new() })
+        let simulated = self.measurement.is_simulated();
+        let delays = Delays { window: self.window, simulated, seconds: VecDeque::new() };
+        self.measurement.run(environment, delays, false)
     }
 }

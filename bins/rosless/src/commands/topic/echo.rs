@@ -8,10 +8,10 @@ use std::{
 
 use clap::Args;
 use rosless_graph::{Sample, SampleInfo};
-use rosless_schema::{DynamicMessage, Value, YamlStyle, python};
+use rosless_schema::{DynamicMessage, Filter, Value, YamlStyle, python};
 use serde_json::json;
 
-use super::{SimTime, Source};
+use super::{SimTime, Source, accepts};
 use crate::{
     Environment,
     cli::seconds,
@@ -65,14 +65,23 @@ pub(crate) struct Echo {
     /// Print when each message was sent and came, and its number; with --json also who sent it
     #[arg(short = 'i', long)]
     include_message_info: bool,
+    /// Print only messages for which this holds, such as `m.data > 3 and m.header.frame_id == "map"`
+    #[arg(long, value_name = "CONDITION", value_parser = Filter::parse, conflicts_with = "raw")]
+    filter: Option<Filter>,
     #[command(flatten)]
     sim_time: SimTime,
 }
 
 impl Echo {
+    /// The same for what is told of a service's calls.
+    pub(crate) fn of_service(mut self) -> Self {
+        self.topic_name += "/_service_event";
+        self.message_type = self.message_type.map(|ty| ty + "_Event");
+        self
+    }
+
     pub(crate) fn run(self, environment: &Environment) -> Result<()> {
-        let session = environment.join()?;
-        self.sim_time.remark();
+        let session = self.sim_time.join(environment, None)?;
         let ty = self.message_type.as_deref();
         let source = Source::find(environment, &session, &self.topic_name, ty, Duration::ZERO)?;
         let (adapted, remarks) = qos::to_hear_all(&source.publishers.iter().collect::<Vec<_>>());
@@ -95,14 +104,14 @@ impl Echo {
                 }
                 let printed = if printer.echo.raw {
                     printer.print_plain(&python::bytes(&sample.message), &sample.info);
-                    Ok(())
+                    Ok(true)
                 } else {
                     DynamicMessage::from_payload(&ty, &sample.message)
                         .map_err(|error| Failure::new(format!("a message cannot be decoded: {error}")))
-                        .and_then(|message| printer.print(&message, &sample.info))
+                        .and_then(|message| printer.print_wanted(&message, &sample.info))
                 };
                 match printed {
-                    Ok(()) => counter.set(counter.get() + 1),
+                    Ok(shown) => counter.set(counter.get() + u64::from(shown)),
                     Err(error) => *problem.borrow_mut() = Some(error),
                 }
             },
@@ -148,6 +157,15 @@ impl Printer {
             out!("---Got new message, message info:---\n{{{}}}\n---Message data:---", entries.join(", "));
         }
         out!("{text}\n---");
+    }
+
+    /// Whether the message was one that is wanted.
+    fn print_wanted(&self, message: &DynamicMessage, info: &SampleInfo) -> Result<bool> {
+        let wanted = accepts(self.echo.filter.as_ref(), message)?;
+        if wanted {
+            self.print(message, info)?;
+        }
+        Ok(wanted)
     }
 
     fn print(&self, message: &DynamicMessage, info: &SampleInfo) -> Result<()> {

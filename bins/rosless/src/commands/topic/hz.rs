@@ -3,18 +3,15 @@
 use std::{collections::VecDeque, time::Duration};
 
 use clap::Args;
-use rosless_graph::{Sample, monotonic};
+use rosless_graph::Sample;
+use rosless_schema::Filter;
 use serde_json::json;
 
 use super::{
-    Source,
-    measure::{Measurement, Meter},
+    Source, accepts,
+    measure::{Figures, Measurement, Meter},
 };
-use crate::{
-    Environment,
-    failure::Result,
-    output::{self, out},
-};
+use crate::{Environment, failure::Result};
 
 #[derive(Args, Debug)]
 pub(crate) struct Hz {
@@ -23,14 +20,18 @@ pub(crate) struct Hz {
     /// Look at the last N intervals
     #[arg(short, long, value_name = "N", default_value_t = 10_000)]
     window: usize,
-    /// Accepted because ros2 has it: intervals are always those of this machine's clock
-    #[arg(long, hide = true)]
+    /// Intervals are those of this machine's clock, also with --use-sim-time
+    #[arg(long)]
     wall_time: bool,
+    /// Count only messages for which this holds, such as `m.data > 3`
+    #[arg(long, value_name = "CONDITION", value_parser = Filter::parse)]
+    filter: Option<Filter>,
 }
 
 /// The last intervals between messages, in seconds.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Intervals {
+    filter: Option<Filter>,
     window: usize,
     last: Option<Duration>,
     seconds: VecDeque<f64>,
@@ -71,35 +72,37 @@ impl Intervals {
 }
 
 impl Meter for Intervals {
-    fn arrived(&mut self, _: &Source, _: &Sample<Vec<u8>>) -> Result<()> {
-        self.add(monotonic());
+    const TITLES: &'static [&'static str] = &["rate", "min_delta", "max_delta", "std_dev", "window"];
+
+    fn arrived(&mut self, source: &Source, sample: &Sample<Vec<u8>>, now: Duration) -> Result<()> {
+        if self.filter.is_none() || accepts(self.filter.as_ref(), &source.message(sample)?)? {
+            self.add(now);
+        }
         Ok(())
     }
 
-    fn print(&self, environment: &Environment) -> bool {
-        let rate = self.rate();
-        if let Some(rate) = &rate {
-            print(environment, rate);
-        }
-        rate.is_some()
+    fn figures(&self, _: Duration) -> Option<Figures> {
+        let Rate { rate, min, max, deviation, window } = self.rate()?;
+        Some(Figures {
+            json: json!({"rate": rate, "min": min, "max": max, "std_dev": deviation, "window": window}),
+            text: format!(
+                "average rate: {rate:.3}\n\tmin: {min:.3}s max: {max:.3}s std dev: {deviation:.5}s window: {window}"
+            ),
+            cells: vec![
+                format!("{rate:.3}"),
+                format!("{min:.3}"),
+                format!("{max:.3}"),
+                format!("{deviation:.5}"),
+                window.to_string(),
+            ],
+        })
     }
 }
 
 impl Hz {
     pub(crate) fn run(self, environment: &Environment) -> Result<()> {
-        let intervals = Intervals { window: self.window, ..Default::default() };
-        self.measurement.run(environment, intervals)
-    }
-}
-
-fn print(environment: &Environment, Rate { rate, min, max, deviation, window }: &Rate) {
-    match environment.json() {
-        true => output::json_line(
-            &json!({"rate": rate, "min": min, "max": max, "std_dev": deviation, "window": window}),
-        ),
-        false => out!(
-            "average rate: {rate:.3}\n\tmin: {min:.3}s max: {max:.3}s std dev: {deviation:.5}s window: {window}"
-        ),
+        let intervals = Intervals { window: self.window, filter: self.filter, ..Default::default() };
+        self.measurement.run(environment, intervals, self.wall_time)
     }
 }
 

@@ -9,16 +9,18 @@ mod publish;
 
 use std::time::Duration;
 
+pub(super) use echo::Echo;
+
 use clap::{Args, Subcommand};
 use rosless_graph::{
-    Graph,
+    Graph, Node, Sample,
     graph::Endpoint,
-    monotonic,
     qos::{Durability, History, Liveliness, Reliability},
 };
+use rosless_schema::{DynamicMessage, Filter};
 use serde_json::{Value, json};
 
-use super::{Named, joined, list, names};
+use super::{Named, joined, list, names, remark_empty};
 use crate::{
     Environment,
     failure::{Failure, Result},
@@ -34,7 +36,7 @@ pub(crate) enum Command {
     /// Print a topic's type, publishers and subscriptions
     Info(Info),
     /// Print the messages of a topic
-    Echo(echo::Echo),
+    Echo(Echo),
     /// Publish a message, once or many times
     Pub(publish::Publish),
     /// Print how often messages come
@@ -116,7 +118,7 @@ impl Command {
     }
 }
 
-fn visible(graph: &Graph, include_hidden: bool) -> Named {
+pub(super) fn visible(graph: &Graph, include_hidden: bool) -> Named {
     let mut topics = graph.topics();
     topics.retain(|name, _| include_hidden || !is_hidden(name));
     topics
@@ -130,6 +132,7 @@ fn unknown(graph: &Graph, topic: &str) -> Failure {
 impl List {
     fn run(&self, environment: &Environment) -> Result<()> {
         let graph = environment.join()?.whole_graph()?;
+        remark_empty(environment, &graph);
         let topics = visible(&graph, self.include_hidden_topics);
         if !self.verbose || environment.json() {
             list(environment, &topics, self.show_types, self.count_topics);
@@ -183,7 +186,7 @@ impl Info {
             out!("{title} count: {}", endpoints.len());
             blank();
             if self.verbose {
-                endpoints.iter().for_each(|endpoint| print_endpoint(&graph, endpoint, kind));
+                endpoints.iter().for_each(|endpoint| describe_endpoint(&graph, endpoint, kind));
             }
         }
         Ok(())
@@ -201,7 +204,7 @@ fn owner(graph: &Graph, endpoint: &Endpoint) -> (String, String) {
     )
 }
 
-fn print_endpoint(graph: &Graph, endpoint: &Endpoint, kind: &str) {
+pub(super) fn describe_endpoint(graph: &Graph, endpoint: &Endpoint, kind: &str) {
     let (name, namespace) = owner(graph, endpoint);
     out!("Node name: {name}");
     out!("Node namespace: {namespace}");
@@ -249,7 +252,7 @@ fn policies(endpoint: &Endpoint) -> [(&'static str, String); 7] {
     ]
 }
 
-fn endpoint_json(graph: &Graph, endpoint: &Endpoint) -> Value {
+pub(super) fn endpoint_json(graph: &Graph, endpoint: &Endpoint) -> Value {
     let (name, namespace) = owner(graph, endpoint);
     let node = (name != UNKNOWN_NODE).then_some((name, namespace));
     let qos = &endpoint.qos;
@@ -278,19 +281,47 @@ fn endpoint_json(graph: &Graph, endpoint: &Endpoint) -> Value {
     })
 }
 
-/// Accepted because ros2 has it.
 #[derive(Args, Debug)]
 struct SimTime {
-    #[arg(short = 's', long, hide = true)]
+    /// Take times from /clock instead of this machine's clock
+    #[arg(short = 's', long)]
     use_sim_time: bool,
 }
 
 impl SimTime {
-    fn remark(&self) {
+    /// Joins with a node that has this time, by a name of its own or a hidden one.
+    fn join(&self, environment: &Environment, node: Option<&str>) -> Result<Session> {
+        let mut settings = environment.settings.clone();
         if self.use_sim_time {
-            err!("WARNING: --use-sim-time is ignored: times are those of this machine's clock");
+            settings.arguments.parameters.set("/**", "use_sim_time", true.into())?;
         }
+        let session = match node {
+            Some(name) => Session::join(&settings, name, ())?.spin_time(environment.global.spin_time),
+            None => environment.join_with(&settings)?,
+        };
+        if self.use_sim_time
+            && session
+                .discover(|graph| !graph.publishers("/clock").is_empty())?
+                .publishers("/clock")
+                .is_empty()
+        {
+            err!("WARNING: nobody publishes /clock: simulated time stands still");
+        }
+        Ok(session)
     }
+}
+
+/// Whether a message passes `--filter`.
+fn accepts(filter: Option<&Filter>, message: &DynamicMessage) -> Result<bool> {
+    filter
+        .map_or(Ok(true), |filter| filter.accepts(message))
+        .map_err(|why| Failure::new(format!("--filter: {why}")))
+}
+
+/// What a node's clock says, as a duration since its epoch.
+fn time(node: &Node) -> Duration {
+    let now = node.now();
+    Duration::new(u64::try_from(now.sec).unwrap_or_default(), now.nanosec)
 }
 
 /// A topic somebody publishes, looked up for `echo` and what measures.
@@ -299,11 +330,14 @@ struct Source {
     known: KnownType,
     /// The publishers found; none yet when the user named the type.
     publishers: Vec<Endpoint>,
-    /// How long it was not there.
-    waited: Duration,
 }
 
 impl Source {
+    fn message(&self, sample: &Sample<Vec<u8>>) -> Result<DynamicMessage> {
+        DynamicMessage::from_payload(&self.known.ty, &sample.message)
+            .map_err(|error| Failure::new(format!("a message cannot be decoded: {error}")))
+    }
+
     /// Looks the topic up; where its type is neither named nor known, waits for it as long as `patience`.
     fn find(
         environment: &Environment,
@@ -324,13 +358,11 @@ impl Source {
         if graph.publishers(&topic).is_empty() {
             err!("WARNING: topic [{topic}] does not appear to be published yet");
         }
-        let begin = monotonic();
         if wanted.is_none() && !graph.topics().contains_key(&topic) && patience > Duration::ZERO {
             session
                 .run_until(patience, || session.graph().topics().contains_key(&topic) || output::closed())?;
             graph = session.discover(|graph| complete(graph) || !graph.topics().contains_key(&topic))?;
         }
-        let waited = monotonic().saturating_sub(begin);
         let publishers = graph.publishers(&topic);
         let types = graph.topics().remove(&topic).unwrap_or_default();
         let name = match (wanted, types.len()) {
@@ -359,6 +391,6 @@ impl Source {
         let publishers: Vec<_> = publishers.into_iter().filter(|p| p.type_name() == name).collect();
         let known = types::resolve(&registry, session, &name, &publishers)?;
         let publishers = publishers.into_iter().cloned().collect();
-        Ok(Self { topic, known, publishers, waited })
+        Ok(Self { topic, known, publishers })
     }
 }

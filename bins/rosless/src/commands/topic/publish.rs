@@ -1,6 +1,6 @@
 //! `rosless topic pub`.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use clap::Args;
 use rosless_graph::{Qos, RawPublisher, monotonic};
@@ -10,12 +10,11 @@ use super::SimTime;
 use crate::{
     Environment,
     cli::{hertz, seconds},
-    commands::joined,
-    commands::names,
+    commands::{joined, names, read_stdin},
     failure::{Failure, Result},
     output::{self, err, out},
     qos::QosArgs,
-    session::{Session, absolute},
+    session::{FOREVER, Session, absolute},
     types::{self, KnownType},
 };
 
@@ -28,6 +27,9 @@ pub(crate) struct Publish {
     /// are filled in for every message
     #[arg(default_value = "{}")]
     values: String,
+    /// Read the message from standard input instead
+    #[arg(long, conflicts_with = "values")]
+    stdin: bool,
     /// How often per second
     #[arg(short, long, value_name = "HZ", value_parser = hertz, default_value = "1", allow_hyphen_values = true)]
     rate: Duration,
@@ -43,7 +45,7 @@ pub(crate) struct Publish {
     /// Wait for this many subscriptions first; by default 1 with --once and --times, else 0
     #[arg(short, long, value_name = "N")]
     wait_matching_subscriptions: Option<usize>,
-    /// Give up waiting for subscriptions after this long; exit code 1
+    /// Give up waiting for subscriptions after this long; exit code 3 [default: 30 with --once and --times]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     max_wait_time_secs: Option<Duration>,
     /// Stay this long after the last message
@@ -59,21 +61,20 @@ pub(crate) struct Publish {
 }
 
 const ASK_AGAIN: Duration = Duration::from_secs(1);
+/// How long a message waits for somebody to take it.
+const NOBODY_COMES: Duration = Duration::from_secs(30);
 const ACKNOWLEDGED: Duration = Duration::from_secs(2);
 
 impl Publish {
-    pub(crate) fn run(self, environment: &Environment) -> Result<()> {
-        self.sim_time.remark();
-        let session = match &self.node_name {
-            Some(name) => {
-                Session::join(&environment.settings, name, ())?.spin_time(environment.global.spin_time)
-            }
-            None => environment.join()?,
-        };
+    pub(crate) fn run(mut self, environment: &Environment) -> Result<()> {
+        if self.stdin {
+            self.values = read_stdin()?;
+        }
+        let session = self.sim_time.join(environment, self.node_name.as_deref())?;
         let topic = absolute(&self.topic_name);
         let known = self.resolve_type(environment, &session, &topic)?;
         // What cannot be read is refused before anybody sees a publisher.
-        self.message(&known)?;
+        self.message(&session, &known)?;
         let (ty, hash) = known.name_and_hash();
         let publisher = session.node.raw_publisher(&topic, ty, hash, self.qos.apply(Qos::default()))?;
         let limit = if self.once { Some(1) } else { self.times.filter(|times| *times > 0) };
@@ -100,10 +101,9 @@ impl Publish {
         types::resolve(&registry, session, &name, &endpoints)
     }
 
-    fn message(&self, known: &KnownType) -> Result<DynamicMessage> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let stamp =
-            Stamp { sec: i32::try_from(now.as_secs()).unwrap_or(i32::MAX), nanosec: now.subsec_nanos() };
+    fn message(&self, session: &Session, known: &KnownType) -> Result<DynamicMessage> {
+        let now = session.node.now();
+        let stamp = Stamp { sec: now.sec, nanosec: now.nanosec };
         DynamicMessage::from_yaml(&known.ty, &self.values, Some(stamp))
             .map_err(|error| Failure::usage(format!("{}: {error}", known.name())))
     }
@@ -116,7 +116,13 @@ impl Publish {
     ) -> Result<()> {
         let wanted = self.wait_matching_subscriptions.unwrap_or(usize::from(limit.is_some()));
         let mut ask = monotonic();
-        let found = session.run_until(self.max_wait_time_secs.unwrap_or(Duration::MAX / 4), || {
+        // Without a limit it is there for whoever comes; whoever publishes once wants to know that nobody listens.
+        let patience = if limit.is_some() && self.wait_matching_subscriptions.is_none() {
+            NOBODY_COMES
+        } else {
+            FOREVER
+        };
+        let found = session.run_until(self.max_wait_time_secs.unwrap_or(patience), || {
             let matched = publisher.matched();
             if matched < wanted && monotonic() >= ask {
                 ask += ASK_AGAIN;
@@ -126,8 +132,10 @@ impl Publish {
         })?;
         if !found {
             return Err(Failure::nobody(format!(
-                "Timed out waiting for subscribers: Expected {wanted} subscribers but only got {} subscribers",
-                publisher.matched()
+                "Timed out waiting for subscribers: Expected {wanted} subscribers but only got {} subscribers\n\
+                 Is the name right (`rosless topic info {}`)? To wait longer: --max-wait-time-secs; to publish to nobody: -w 0",
+                publisher.matched(),
+                publisher.topic()
             )));
         }
         if limit.is_some() {
@@ -155,7 +163,7 @@ impl Publish {
         while limit.is_none_or(|limit| count < limit) && !output::closed() {
             session.run_until(due.saturating_sub(monotonic()), || false)?;
             due += self.rate;
-            let message = self.message(known)?;
+            let message = self.message(session, known)?;
             count += 1;
             if self.print > 0 && count % self.print == 0 {
                 match environment.json() {
