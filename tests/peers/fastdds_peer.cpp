@@ -17,6 +17,7 @@
 #include <fastrtps/config.h>
 #include <fastrtps/utils/IPLocator.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <map>
@@ -193,6 +194,21 @@ void apply(Qos& qos, const std::string& text, const std::string& user_data) {
   qos.user_data().assign(bytes.begin(), bytes.end());
 }
 
+// As rmw_fastrtps does with the folder of an enclave.
+void protect(DomainParticipantQos& qos, const std::string& folder) {
+  const auto set = [&](const char* name, const std::string& value) { qos.properties().properties().emplace_back(name, value); };
+  const auto file = [&](const char* name) { return "file://" + folder + '/' + name; };
+  set("dds.sec.auth.plugin", "builtin.PKI-DH");
+  set("dds.sec.auth.builtin.PKI-DH.identity_ca", file("identity_ca.cert.pem"));
+  set("dds.sec.auth.builtin.PKI-DH.identity_certificate", file("cert.pem"));
+  set("dds.sec.auth.builtin.PKI-DH.private_key", file("key.pem"));
+  set("dds.sec.access.plugin", "builtin.Access-Permissions");
+  set("dds.sec.access.builtin.Access-Permissions.permissions_ca", file("permissions_ca.cert.pem"));
+  set("dds.sec.access.builtin.Access-Permissions.governance", file("governance.p7s"));
+  set("dds.sec.access.builtin.Access-Permissions.permissions", file("permissions.p7s"));
+  set("dds.sec.crypto.plugin", "builtin.AES-GCM-GMAC");
+}
+
 class Peer {
  public:
   Peer(uint32_t domain, const std::string& interface) {
@@ -217,7 +233,12 @@ class Peer {
       rtps::IPLocator::setIPv4(peer, interface);
       qos.wire_protocol().builtin.initialPeersList.push_back(peer);
     }
+    if (const char* folder = std::getenv("ROSLESS_PEER_ENCLAVE")) protect(qos, folder);
     participant_ = DomainParticipantFactory::get_instance()->create_participant(domain, qos, &discovery_, StatusMask::none());
+    if (participant_ == nullptr) {
+      say("refused");
+      std::exit(1);
+    }
     publisher_ = participant_->create_publisher(PUBLISHER_QOS_DEFAULT);
     subscriber_ = participant_->create_subscriber(SUBSCRIBER_QOS_DEFAULT);
     say(std::string("version Fast DDS ") + FASTRTPS_VERSION_STR);
@@ -232,11 +253,13 @@ class Peer {
       apply(qos, words[4], words[5]);
       qos.publish_mode().kind = ASYNCHRONOUS_PUBLISH_MODE;
       writers_[id] = publisher_->create_datawriter(topic(words[2], words[3]), qos, listener(id));
+      if (writers_[id] == nullptr) return say("denied " + id);
       say("created " + id + ' ' + hexed(writers_[id]->guid()));
     } else if (op == "reader") {
       DataReaderQos qos = DATAREADER_QOS_DEFAULT;
       apply(qos, words[4], words[5]);
       readers_[id] = subscriber_->create_datareader(topic(words[2], words[3]), qos, listener(id));
+      if (readers_[id] == nullptr) return say("denied " + id);
       say("created " + id + ' ' + hexed(readers_[id]->guid()));
     } else if (op == "write") {
       Bytes bytes = unhexed(words[2]);

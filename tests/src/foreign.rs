@@ -59,6 +59,20 @@ impl Vendor {
         })
     }
 
+    /// Starts a participant with DDS Security on loopback, with the files of `enclave`. Cyclone's knows only strings.
+    pub fn start_secured(self, domain: u16, enclave: &Path) -> Option<ForeignPeer> {
+        let command = match self {
+            Self::FastDds => self.command(),
+            Self::Cyclone => secured_cyclone(),
+        };
+        let set_up = |command: Result<Command>| {
+            let mut command = command?;
+            command.arg(domain.to_string()).arg("127.0.0.1").env("ROSLESS_PEER_ENCLAVE", enclave);
+            Ok(command)
+        };
+        self.started(set_up(command), |command| command)
+    }
+
     fn start_on(self, domain: u16, address: &str) -> Option<ForeignPeer> {
         self.start_as(domain, address, |command| command)
     }
@@ -69,11 +83,20 @@ impl Vendor {
         address: &str,
         place: impl FnOnce(Command) -> Command,
     ) -> Option<ForeignPeer> {
-        match self.command() {
-            Ok(mut command) => {
-                command.arg(domain.to_string()).arg(address);
-                Some(ForeignPeer::start(self, place(command)))
-            }
+        let command = self.command().map(|mut command| {
+            command.arg(domain.to_string()).arg(address);
+            command
+        });
+        self.started(command, place)
+    }
+
+    fn started(
+        self,
+        command: Result<Command>,
+        place: impl FnOnce(Command) -> Command,
+    ) -> Option<ForeignPeer> {
+        match command {
+            Ok(command) => Some(ForeignPeer::start(self, place(command))),
             Err(reason) => self.missing(&reason),
         }
     }
@@ -146,6 +169,40 @@ fn venv(folder: &Path, packages: &[&str], proof: &str) -> Result<PathBuf> {
         ensure!(works(), "the PyPI packages {packages:?} are installed but cannot be imported");
     }
     Ok(python)
+}
+
+/// Debian's Cyclone has the plugins of DDS Security, PyPI's has not.
+fn secured_cyclone() -> Result<Command> {
+    const PLUGINS: &str = "/usr/lib/x86_64-linux-gnu/libddsc0debian";
+    static PROGRAM: OnceLock<std::result::Result<PathBuf, String>> = OnceLock::new();
+    let set_up = |folder: &Path| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/cyclone_secure_peer.c");
+        let program = folder.join("cyclone_secure_peer");
+        let age = |path: &Path| fs::metadata(path).and_then(|m| m.modified());
+        if age(&program).is_ok_and(|built| age(&source).is_ok_and(|written| built > written)) {
+            return Ok(program);
+        }
+        if !Path::new("/usr/include/dds/dds.h").exists() {
+            run(Command::new("apt-get").args([
+                "install",
+                "-y",
+                "-qq",
+                "--no-install-recommends",
+                "cyclonedds-dev",
+            ]))
+            .context("the Debian package cyclonedds-dev is needed")?;
+        }
+        let unfinished = folder.join("cyclone_secure_peer.new");
+        run(Command::new("gcc").args(["-O1", "-o"]).arg(&unfinished).arg(&source).arg("-lddsc"))?;
+        fs::rename(unfinished, &program)?;
+        Ok(program)
+    };
+    let program = PROGRAM.get_or_init(|| in_shared_folder(set_up).map_err(|error| format!("{error:#}")));
+    let mut command = Command::new(program.clone().map_err(anyhow::Error::msg)?);
+    if Path::new(PLUGINS).exists() {
+        command.env("ROSLESS_CYCLONE_PLUGINS", PLUGINS);
+    }
+    Ok(command)
 }
 
 /// Where another Fast DDS than the distribution's is installed.

@@ -74,6 +74,9 @@ pub(crate) enum Command {
     /// Message, service and action definitions
     #[command(subcommand)]
     Interface(interface::Command),
+    /// Keystores and enclaves of DDS Security: make, permit, list, check
+    #[command(subcommand)]
+    Security(security::Command),
     /// Check this machine and the graph, and say what to do
     #[command(alias = "wtf")]
     Doctor(doctor::Doctor),

@@ -73,6 +73,7 @@ fn run(command: Command, environment: &Environment) -> Result<()> {
         Command::Action(command) => command.run(environment),
         Command::Bag(command) => command.run(environment),
         Command::Interface(command) => command.run(environment),
+        Command::Security(command) => command.run(environment),
         Command::Doctor(command) => command.run(environment),
         Command::Demo(command) => command.run(environment),
         Command::Up(command) => command.run(environment),

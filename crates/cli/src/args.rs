@@ -18,6 +18,10 @@ pub(crate) struct Shared {
     // Taken out with the ROS arguments, before clap sees it; here for `--help` and completion.
     #[arg(long = "strict-params", global = true)]
     _strict_params: bool,
+
+    /// The enclave, such as /lab/arm: whose files of ROS_SECURITY_KEYSTORE are used when ROS_SECURITY_ENABLE=true
+    #[arg(long = "enclave", global = true, value_name = "ENCLAVE")]
+    _enclave: Option<String>,
 }
 
 // What every command of a daemon understands; no doc comment here either.

@@ -12,5 +12,7 @@ mod large_samples;
 mod late_listeners;
 mod lifecycle;
 mod ours;
+#[cfg(feature = "security")]
+mod security;
 mod services;
 mod topics;

@@ -10,6 +10,7 @@ pub(crate) mod interface;
 pub(crate) mod lifecycle;
 pub(crate) mod node;
 pub(crate) mod param;
+pub(crate) mod security;
 pub(crate) mod service;
 pub(crate) mod tf;
 pub(crate) mod top;

@@ -6,5 +6,6 @@ mod looking;
 mod output;
 mod poking;
 mod python;
+mod security;
 mod strangers;
 mod world;

@@ -120,7 +120,7 @@ pub struct RosArguments {
     pub log_level: Option<Severity>,
     /// `--log-level logger:=level`, in the order given.
     pub logger_levels: Vec<(String, Severity)>,
-    /// `--enclave`.
+    /// `--enclave`, which may stand anywhere.
     pub enclave: String,
     /// Log lines on the console (`--disable-stdout-logs`).
     pub console_logs: bool,
@@ -169,6 +169,12 @@ impl RosArguments {
                 };
                 parsed.distro =
                     Some(name.parse().map_err(|e| UsageError::new(format!("--ros-distro: {e}")))?);
+            } else if !only_positional && (arg == "--enclave" || arg.starts_with("--enclave=")) {
+                let name = match arg.split_once('=') {
+                    Some((_, name)) => name.to_owned(),
+                    None => value_of(&arg, &mut args)?,
+                };
+                parsed.take_enclave(name)?;
             } else if !only_positional && arg == "--strict-params" {
                 parsed.strict_parameters = true;
             } else if in_ros_section {
@@ -206,11 +212,7 @@ impl RosArguments {
                     Some((logger, level)) => self.logger_levels.push((logger.to_owned(), level.parse()?)),
                 }
             }
-            "-e" | "--enclave" => {
-                self.enclave = value_of(flag, args)?;
-                let valid = check_namespace(&self.enclave);
-                valid.map_err(|error| UsageError::new(format!("--enclave: {error}")))?;
-            }
+            "-e" => self.take_enclave(value_of(flag, args)?)?,
             // Files of a logging back end that we do not have; taken so that launch files work unchanged.
             "--log-config-file" | "--log-file-name" => drop(value_of(flag, args)?),
             "--enable-external-lib-logs" | "--disable-external-lib-logs" => {}
@@ -225,6 +227,12 @@ impl RosArguments {
                 )));
             }
         }
+        Ok(())
+    }
+
+    fn take_enclave(&mut self, name: String) -> Result<(), UsageError> {
+        check_namespace(&name).map_err(|error| UsageError::new(format!("--enclave: {error}")))?;
+        self.enclave = name;
         Ok(())
     }
 
@@ -305,6 +313,20 @@ mod tests {
             let (ros, rest) = parse(line).unwrap();
             assert_eq!((ros.distro, rest), (Some(Distro::Iron), vec!["prog".to_owned(), "x".to_owned()]));
         }
+    }
+
+    #[test]
+    fn the_enclave_may_stand_anywhere() {
+        for line in [
+            "p --enclave /a/b x",
+            "p x --enclave=/a/b",
+            "p x --ros-args --enclave /a/b",
+            "p x --ros-args -e /a/b",
+        ] {
+            let (ros, rest) = parse(line).unwrap();
+            assert_eq!((&*ros.enclave, rest.join(" ")), ("/a/b", "p x".to_owned()), "{line}");
+        }
+        assert!(parse("p --enclave ../keys").unwrap_err().to_string().contains("--enclave"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, str::FromStr, time::Duration};
 
-use super::{IpVersions, UsageError};
+use super::{IpVersions, UsageError, security::Security};
 
 /// The ROS 2 release whose habits on the wire we follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -130,6 +130,8 @@ pub struct Environment {
     pub limits: Limits,
     /// `ROSLESS_SPIN_US`: how long the event loop asks for events again and again before it sleeps.
     pub spin: Duration,
+    /// `ROS_SECURITY_ENABLE=true`, and the variables that go with it.
+    pub security: Option<Security>,
 }
 
 impl Environment {
@@ -197,7 +199,8 @@ impl Environment {
                 Err(_) => return bad("ROSLESS_SPIN_US", &text, "a whole number of microseconds"),
             },
         };
-        Ok(Self { domain_id, discovery_range, static_peers, distro, ip_versions, limits, spin })
+        let security = Security::parse(get)?;
+        Ok(Self { domain_id, discovery_range, static_peers, distro, ip_versions, limits, spin, security })
     }
 }
 

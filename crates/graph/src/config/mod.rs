@@ -5,10 +5,12 @@
 mod args;
 mod environment;
 mod params_file;
+mod security;
 
 pub use args::{RemapKind, RemapRule, RosArguments};
 pub use environment::{DiscoveryRange, Distro, Environment, Limits};
 pub use params_file::{ParameterOverrides, guess_value, parse_value};
+pub use security::{EnclaveFiles, MissingEnclave, Security, Strategy};
 
 /// The versions of IP that are used to reach other hosts.
 pub use rustdds::IpVersions;
@@ -54,6 +56,12 @@ impl Settings {
         let mut environment = Environment::parse(variable)?;
         environment.distro = arguments.distro.or(environment.distro);
         Ok((Self { arguments, environment }, rest))
+    }
+
+    /// The enclave whose name the participant announces and, with security, whose files it uses.
+    pub fn enclave(&self) -> &str {
+        let argument = &self.arguments.enclave;
+        self.environment.security.as_ref().map_or(argument.as_str(), |security| security.enclave(argument))
     }
 }
 

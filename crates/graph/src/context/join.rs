@@ -15,9 +15,11 @@ use rustdds::{
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook_mio::v1_0::Signals;
 
+#[cfg(feature = "security")]
+use crate::config::{EnclaveFiles, Strategy};
 use crate::{
     Error, Result,
-    config::{DiscoveryRange, Limits, Settings},
+    config::{DiscoveryRange, Limits, Security, Settings},
     network::StaticPeers,
 };
 
@@ -59,7 +61,7 @@ pub(super) fn join(settings: &Settings, peers: &StaticPeers) -> Result<Participa
     let participants = peers.participants(environment.domain_id);
     let mut builder = DomainParticipantBuilder::new(environment.domain_id)
         .ip_versions(environment.ip_versions)
-        .user_data(format!("enclave={};", settings.arguments.enclave))
+        .user_data(format!("enclave={};", settings.enclave()))
         .discovery_limits(discovery_limits(&environment.limits));
     if let Some(bytes) = environment.limits.assembly {
         builder = builder.max_assembly(bytes.div_ceil(2), bytes);
@@ -73,6 +75,9 @@ pub(super) fn join(settings: &Settings, peers: &StaticPeers) -> Result<Participa
         DiscoveryRange::Localhost => builder.initial_peers(participants).with_this_host_and(peers.hosts()),
         DiscoveryRange::Subnet | DiscoveryRange::SystemDefault => builder.initial_peers(participants),
     };
+    if let Some(security) = &environment.security {
+        builder = protect(builder, security, settings.enclave())?;
+    }
     let poll = Poll::new().map_err(Error::io("cannot create the event loop"))?;
     let (dds, driver) = builder
         .build_driven(poll.registry(), DDS_TOKENS)
@@ -86,6 +91,37 @@ pub(super) fn join(settings: &Settings, peers: &StaticPeers) -> Result<Participa
         driver: Rc::new(driver),
         poll: Cell::new(Some(poll)),
     })
+}
+
+/// Never a silent open node: a program that cannot protect itself does not start where that is asked for.
+#[cfg(not(feature = "security"))]
+fn protect(_: DomainParticipantBuilder, _: &Security, _: &str) -> Result<DomainParticipantBuilder> {
+    Err(Error::Usage(
+        "ROS_SECURITY_ENABLE=true, but this program was built without DDS Security; build it with `--features security`, \
+         or unset ROS_SECURITY_ENABLE to join without protection"
+            .to_owned(),
+    ))
+}
+
+#[cfg(feature = "security")]
+fn protect(
+    builder: DomainParticipantBuilder,
+    security: &Security,
+    enclave: &str,
+) -> Result<DomainParticipantBuilder> {
+    match security.files(enclave, |path| std::fs::read(path)) {
+        Ok(EnclaveFiles { folder, has_crl }) => {
+            let mut files =
+                rustdds::DomainParticipantSecurityConfigFiles::with_ros_default_names(&folder, String::new());
+            files.certificate_revocation_list = has_crl.then(|| folder.join(EnclaveFiles::CRL));
+            Ok(builder.builtin_security(files))
+        }
+        Err(missing) if security.strategy == Strategy::Permissive => {
+            log::warn!("NOT PROTECTED by DDS Security, as ROS_SECURITY_STRATEGY is Permissive: {missing}");
+            Ok(builder)
+        }
+        Err(missing) => Err(Error::Usage(format!("{missing} (ROS_SECURITY_STRATEGY=Enforce)"))),
+    }
 }
 
 pub(super) fn take_over_signals() -> Result<Signals> {
