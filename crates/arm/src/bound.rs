@@ -433,7 +433,7 @@ impl Question<'_> {
             low[i] = reach.speeds((way - h[i]).max(reach.ways.0)).0;
             high[i] = reach.speeds((way + h[i]).min(reach.ways.1)).1;
         }
-        let levers = chain.levers().map(|lever| inside_frame(lever));
+        let levers = chain.levers().map(inside_frame);
         let approach = Approach::new(&chain, &levers, &velocity, &h, dt, (&low, &high), links);
         if !approach.is_met() {
             return None;
