@@ -73,10 +73,10 @@ fn nodes_and_their_endpoints_are_seen_as_they_come_and_go() {
     });
     server.unwrap().close();
     drop(arm);
-    talk("the node is gone", &mut robot, &mut observer, |_, observer| {
+    talk("the node and its service are gone", &mut robot, &mut observer, |_, observer| {
         node_names(&graph(observer)) == names(&["/observer", "/robot"])
+            && graph(observer).services().is_empty()
     });
-    assert!(graph(&observer).services().is_empty());
 }
 
 #[test]
