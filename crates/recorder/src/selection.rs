@@ -86,17 +86,14 @@ impl Selection {
 
     /// Topics, services and actions that were asked for by name and of which none of the recorded topics is.
     pub fn missing<'a>(&'a self, recorded: impl Iterator<Item = &'a str> + Clone) -> Vec<Subject<'a>> {
-        let kinds: [(&Names, fn(&'a str) -> Subject<'a>); 3] = [
-            (&self.topics, Subject::Topic),
-            (&self.services, Subject::Service),
-            (&self.actions, Subject::Action),
-        ];
-        let mut missing = Vec::new();
-        for (names, kind) in kinds {
-            let Names::These(names) = names else { continue };
-            let is_there = |name: &Subject<'_>| recorded.clone().any(|topic| subject(topic) == *name);
-            missing.extend(names.iter().map(|name| kind(name)).filter(|name| !is_there(name)));
-        }
+        let named = |names: &'a Names, kind: fn(&'a str) -> Subject<'a>| match names {
+            Names::These(names) => names.iter().map(|name| kind(name)).collect(),
+            _ => Vec::new(),
+        };
+        let mut missing = named(&self.topics, Subject::Topic);
+        missing.extend(named(&self.services, Subject::Service));
+        missing.extend(named(&self.actions, Subject::Action));
+        missing.retain(|name| !recorded.clone().any(|topic| subject(topic) == *name));
         missing
     }
 }
