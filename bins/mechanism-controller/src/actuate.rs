@@ -242,8 +242,10 @@ fn run_as<D: Dialect>(
     {
         return Err(Failure::new(format!("{} does not come to rest; --force moves anyway", which.name())));
     }
-    let (seen, force) = (controller.as_ref(), options.force);
-    let moved = session.with(|app| app.own.bench.plan(actuator, seen, force, &params, monotonic()));
+    let told = controller.as_ref().map(|seen| seen.outputs).unwrap_or_default();
+    let trust = controller.as_ref().map(|seen| &seen.trust);
+    let moved =
+        session.with(|app| app.own.bench.plan(actuator, &told, trust, options.force, &params, monotonic()));
     let moved = moved.map_err(|refusal| Failure::new(refusal.to_string()))?;
     if D::PROFILE == Profile::Nucleo
         && which == Which::Doll

@@ -8,7 +8,7 @@ use crate::{
     engine::Which,
     pedestal::{self, Cylinders, Pedestal},
     sequence::{Mechanism, View},
-    status::{Status, digits},
+    status::{self, digits},
 };
 
 /// One actuator and where it shall go.
@@ -122,6 +122,9 @@ pub struct Bench {
     doll_told: Option<doll::Command>,
     /// Where the doll has stood, and since when.
     doll_stands: Option<(doll::Sensors, Time)>,
+    /// Where its potentiometer was at first, and whether it was seen to move since.
+    doll_first_tilt: Option<f64>,
+    doll_trust: doll::Trust,
 }
 
 impl Bench {
@@ -141,6 +144,8 @@ impl Bench {
     /// The doll told its sensors.
     pub fn sense_doll(&mut self, sensors: doll::Sensors, now: Time) {
         self.doll = Some(sensors);
+        let first = *self.doll_first_tilt.get_or_insert(sensors.tilt);
+        self.doll_trust.tilt_moved |= (sensors.tilt - first).abs() > doll::MOVED;
         let stands = self.doll_stands.is_some_and(|(stood, _)| {
             (stood.tilt - sensors.tilt).abs() < STILL && stood.end() == sensors.end()
         });
@@ -196,16 +201,17 @@ impl Bench {
         self.doll_told.is_none()
     }
 
-    /// The outputs that move `actuator`. What the controller told last keeps the others where they are, or on their way, and
-    /// its trust in the sensors is this bench's: without a controller they count as never seen to move. An interlock that says
-    /// no is obeyed unless `force`.
+    /// The outputs that move `actuator`. What was `told` last keeps the others where they are, or on their way. The
+    /// controller's trust in the sensors is this bench's; without a controller a sensor is trusted that was seen to move here.
+    /// An interlock that says no is obeyed unless `force`.
     ///
     /// # Errors
     /// Why it is not moved.
     pub fn plan(
         &self,
         actuator: Actuator,
-        controller: Option<&Status>,
+        told: &status::Outputs,
+        trust: Option<&status::Trust>,
         force: bool,
         params: &Params,
         now: Time,
@@ -214,12 +220,12 @@ impl Bench {
             Actuator::Cylinder { number, out } => {
                 let sensors = self.pedestal.ok_or(Refusal::NoSensors)?;
                 let rest = || self.pedestal_rest(params, now).unwrap_or(sensors.cylinders);
-                let told = controller.and_then(|seen| seen.outputs.daiza).unwrap_or_else(rest);
+                let told = told.daiza.unwrap_or_else(rest);
                 let mut next = told;
                 let no = || Refusal::Hardware("there are four cylinders".to_owned());
                 *next.get_mut(usize::from(number.wrapping_sub(1))).ok_or_else(no)? = out;
                 let mut history = self.pedestal_history.clone();
-                history.trust = controller.map(|seen| seen.trust.daiza).unwrap_or(history.trust);
+                history.trust = trust.map_or(history.trust, |trust| trust.daiza);
                 let history = &history;
                 let view = View::<Pedestal> { sensors: &sensors, command: &told, history, params, now };
                 (Outputs::Pedestal(next), Pedestal::interlock(&view, &next))
@@ -227,9 +233,8 @@ impl Bench {
             _ => {
                 let sensors = self.doll.ok_or(Refusal::NoSensors)?;
                 let mut history = doll::History::default();
-                history.trust = controller.map(|seen| seen.trust.hina).unwrap_or_default();
-                let told = controller.and_then(|seen| seen.outputs.hina);
-                let told = told.or_else(|| self.doll_rest(params, now));
+                history.trust = trust.map_or(self.doll_trust, |trust| trust.hina);
+                let told = told.hina.or_else(|| self.doll_rest(params, now));
                 let told = told.or_else(|| Doll::resting(&sensors, None, &history, params, now).ok());
                 let told = told.ok_or(Refusal::NoRest)?;
                 let next = actuator.apply(told, params.profile)?;
@@ -309,7 +314,19 @@ impl Bench {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::status::{self, Trust};
+    use crate::status::{Status, Trust};
+
+    fn plan(
+        bench: &Bench,
+        actuator: Actuator,
+        controller: Option<&Status>,
+        force: bool,
+        params: &Params,
+        now: Time,
+    ) -> Result<Move, Refusal> {
+        let told = controller.map(|seen| seen.outputs).unwrap_or_default();
+        bench.plan(actuator, &told, controller.map(|seen| &seen.trust), force, params, now)
+    }
 
     /// A controller that told this and has seen all sensors move.
     fn controller(daiza: Option<Cylinders>) -> Status {
@@ -339,17 +356,17 @@ mod tests {
         let out = Actuator::Cylinder { number: 4, out: true };
         let seen = controller(Some([true, true, false, false]));
         let told = Some(&seen);
-        assert_eq!(bench.plan(out, told, false, &params, at(0)), Err(Refusal::NoSensors));
+        assert_eq!(plan(&bench, out, told, false, &params, at(0)), Err(Refusal::NoSensors));
         let sensors = pedestal::Sensors { pedestal: false, cylinders: [true, true, false, false] };
         bench.sense_pedestal(sensors, &params, at(0));
-        let moved = bench.plan(out, told, true, &params, at(10)).unwrap();
+        let moved = plan(&bench, out, told, true, &params, at(10)).unwrap();
         assert_eq!(moved.outputs, Outputs::Pedestal([true, true, false, true]));
         assert!(!bench.arrived(&moved));
         let sensors = pedestal::Sensors { pedestal: false, cylinders: [true, true, false, true] };
         bench.sense_pedestal(sensors, &params, at(1000));
         assert!(bench.arrived(&moved));
         let fifth = Actuator::Cylinder { number: 5, out: true };
-        assert!(matches!(bench.plan(fifth, told, true, &params, at(0)), Err(Refusal::Hardware(_))));
+        assert!(matches!(plan(&bench, fifth, told, true, &params, at(0)), Err(Refusal::Hardware(_))));
     }
 
     #[test]
@@ -359,9 +376,9 @@ mod tests {
         let sensors = doll::Sensors { tilt: 90.0, down: true, ..doll::Sensors::default() };
         let bench = doll_bench(sensors, &params);
         let fold = Actuator::Tilt { degrees: 180.0 };
-        let refused = bench.plan(fold, None, false, &params, at(2000)).unwrap_err();
+        let refused = plan(&bench, fold, None, false, &params, at(2000)).unwrap_err();
         assert!(refused.to_string().ends_with("; --force moves anyway"), "{refused}");
-        let moved = bench.plan(fold, None, true, &params, at(2000)).unwrap();
+        let moved = plan(&bench, fold, None, true, &params, at(2000)).unwrap();
         assert!(moved.overridden.is_some());
         let Outputs::Doll(next) = moved.outputs else { panic!("{moved:?}") };
         assert_eq!((next.tilt, next.lift), (180.0, Lift::Hold), "the lift stays where it is");
@@ -372,7 +389,7 @@ mod tests {
         let params = Params::defaults(Profile::Document);
         let bench = doll_bench(doll::Sensors { tilt: 90.0, down: true, ..Default::default() }, &params);
         for actuator in [Actuator::Guide(Guide::Out), Actuator::Latch { number: 1 }] {
-            let refused = bench.plan(actuator, None, true, &params, at(2000));
+            let refused = plan(&bench, actuator, None, true, &params, at(2000));
             assert!(matches!(refused, Err(Refusal::Hardware(_))), "{actuator:?}");
         }
     }
@@ -381,7 +398,7 @@ mod tests {
     fn a_fired_latch_is_relaxed_again() {
         let params = Params::defaults(Profile::Nucleo);
         let bench = doll_bench(doll::Sensors { tilt: 90.0, down: true, ..Default::default() }, &params);
-        let moved = bench.plan(Actuator::Latch { number: 2 }, None, true, &params, at(2000)).unwrap();
+        let moved = plan(&bench, Actuator::Latch { number: 2 }, None, true, &params, at(2000)).unwrap();
         let rest = bench.rest(&moved, &params);
         let (Outputs::Doll(fired), Some(Outputs::Doll(relaxed))) = (moved.outputs, rest) else {
             panic!("{moved:?}")
@@ -398,7 +415,7 @@ mod tests {
         bench.sense_pedestal(sensors, &params, at(0));
         bench.sense_pedestal(sensors, &params, at(2000));
         let lift = Actuator::Cylinder { number: 4, out: false };
-        let lifts = |seen: Option<&Status>| bench.plan(lift, seen, false, &params, at(2000));
+        let lifts = |seen: Option<&Status>| plan(&bench, lift, seen, false, &params, at(2000));
         let refused = lifts(None).unwrap_err().to_string();
         assert!(refused.contains("cylinders 1 and 2 have not been seen to move"), "{refused}");
         let mut seen = controller(Some(sensors.cylinders));
@@ -406,12 +423,12 @@ mod tests {
         seen.trust.daiza.caught[1] = true;
         let refused = lifts(Some(&seen)).unwrap_err().to_string();
         assert!(refused.contains("the sensor of cylinder 2 did not follow it"), "{refused}");
-        assert!(bench.plan(lift, Some(&seen), true, &params, at(2000)).is_ok(), "--force");
+        assert!(plan(&bench, lift, Some(&seen), true, &params, at(2000)).is_ok(), "--force");
 
         let bench = doll_bench(doll::Sensors { tilt: 90.0, down: true, ..Default::default() }, &params);
         let up = Actuator::Lift(Lift::Up);
-        let refused = bench.plan(up, None, false, &params, at(2000)).unwrap_err().to_string();
+        let refused = plan(&bench, up, None, false, &params, at(2000)).unwrap_err().to_string();
         assert!(refused.contains("the potentiometer has not been seen to move"), "{refused}");
-        assert!(bench.plan(up, Some(&controller(None)), false, &params, at(2000)).is_ok());
+        assert!(plan(&bench, up, Some(&controller(None)), false, &params, at(2000)).is_ok());
     }
 }

@@ -340,7 +340,9 @@ impl Workbench {
         // Sensors confirm nothing right after a command: an interlock may be satisfied a moment later.
         let settle = Time::from_secs_f64(self.params.settle);
         let settles = self.sides[which as usize].told.is_some_and(|at| now.saturating_sub(at) <= settle);
-        match self.bench.plan(actuator, &self.told, false, &self.params, now) {
+        let alive = |(_, at): &&(Status, Time)| now.saturating_sub(*at) < CONTROLLER_GONE;
+        let trust = self.controller.as_ref().filter(alive).map(|(status, _)| &status.trust);
+        match self.bench.plan(actuator, &self.told, trust, false, &self.params, now) {
             Err(Refusal::Interlock(_)) if settles && !late => {}
             Err(Refusal::Interlock(reason)) => self.end(which, Err(format!("interlock: {reason}")), now),
             Err(refusal) => self.end(which, Err(refusal.to_string()), now),
@@ -425,6 +427,16 @@ mod tests {
     fn one_actuator_moves_arrives_and_its_publisher_goes() {
         let mut bench = bench([false; 4], UP);
         assert!(!bench.wants_publisher(Which::Doll, at(2000)), "nothing is published unasked");
+        bench.actuate(6, Actuator::Lift(Lift::Down), at(2000));
+        bench.tick(at(2000));
+        let ended = outputs(&mut bench);
+        let unseen = |reason: &String| reason.contains("the potentiometer has not been seen to move");
+        assert!(matches!(&ended[..], [Output::Ended(6, Err(reason))] if unseen(reason)), "{ended:?}");
+        // Somebody tips the tray and rights it again.
+        for millis in (0..=2000).step_by(100) {
+            let tilt = if millis < 200 { 80.0 } else { 90.0 };
+            sense(&mut bench, [false; 4], doll::Sensors { tilt, ..UP }, millis);
+        }
         bench.actuate(7, Actuator::Lift(Lift::Down), at(2000));
         bench.tick(at(2010));
         let told = |lift, tilt| doll::Command { tilt, lift, guide: doll::Guide::Out, latches: [false; 2] };

@@ -233,7 +233,7 @@ pub struct Doll;
 type Row = Step<Doll>;
 
 /// A potentiometer that has changed by so many degrees lives, however wide the tolerance is.
-const MOVED: f64 = 5.0;
+pub(crate) const MOVED: f64 = 5.0;
 
 fn travels(lift: Lift, end: Option<Lift>) -> bool {
     lift != Lift::Hold && end != Some(lift)
