@@ -378,7 +378,7 @@ fn the_planner_knows_where_the_arm_was_sent() {
     // To where this throw is caught upright at its highest point; from home that is 0.05 s before it, from there 0.3 s.
     let spare =
         |line: &str| -> Option<f64> { line.split_once(" m, ")?.1.strip_suffix(" s to spare")?.parse().ok() };
-    probe.send_angles(&[-1.346590, 0.0, 1.704028, 0.0, -0.357438, 0.0]);
+    probe.send_angles(&[-1.346_59, 0.0, 1.704028, 0.0, -0.357438, 0.0]);
     arm.wait_for_line("moving to /ang_debug", common::PATIENCE);
     probe.observe(Duration::from_millis(400));
     probe.throw(&reachable());

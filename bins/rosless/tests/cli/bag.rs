@@ -268,7 +268,7 @@ fn a_player_keeps_time_loops_and_obeys_keys() {
     player.wait_for_line("SPACE", SOON);
     let messages = || again.filter_map(|line| line.strip_prefix("data: ").map(str::to_owned));
     clock.wait_for_line(&format!("sec: {}", start / 1_000_000_000), SOON);
-    assert_eq!(messages(), [String::new(); 0], "it is paused");
+    assert_eq!(messages(), Vec::<String>::new(), "it is paused");
     terminal.write_all(b"\x1b[C").unwrap();
     eventually("one message", SOON, || messages().len() == 1);
     terminal.write_all(b" ").unwrap();
