@@ -39,7 +39,7 @@ const GONE: Duration = Duration::from_secs(3);
 pub(crate) enum Route {
     /// Publish a route on point_command until Ctrl-C.
     Publish {
-        /// Points as X,Y[,ANGLE][:daiza=PHASE][:hina=PHASE][:bonbori], in metres and radians; without any, the example
+        /// Points as `X,Y[,ANGLE][:daiza=PHASE][:hina=PHASE][:bonbori]`, in metres and radians; without any, the example
         /// 0,0 0,1 1.2,1:daiza=deploy 1.2,2
         #[arg(allow_negative_numbers = true)]
         points: Vec<Point>,

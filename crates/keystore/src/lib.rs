@@ -4,7 +4,7 @@
 //! |---|---|
 //! | who may do what, in names of ROS | [`policy`] |
 //! | the same in DDS's words, as the middleware reads it | [`permissions`] |
-//! | folders, keys, certificates and signatures (feature `signing`, which links OpenSSL) | [`Keystore`] |
+//! | folders, keys, certificates and signatures (feature `signing`, which links OpenSSL) | `Keystore` |
 //!
 //! The first two are text in, text out; time is an argument.
 #![forbid(unsafe_code)]

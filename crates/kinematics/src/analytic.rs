@@ -1,7 +1,7 @@
 //! All joint angles for a pose, in closed form, where the geometry of the arm allows it.
 //!
-//! Everything is put together from two questions about one turning vector: which angle turns `p` onto `q` ([`onto`]), and
-//! which angles give the turned `p` a wanted component along `h` ([`component`]). The axes may stand anywhere in space: no
+//! Everything is put together from two questions about one turning vector: which angle turns `p` onto `q` (`onto`), and
+//! which angles give the turned `p` a wanted component along `h` (`component`). The axes may stand anywhere in space: no
 //! table of link lengths is needed, only that some axes are parallel or meet.
 
 use nalgebra::{Isometry3, Matrix3, Vector3};

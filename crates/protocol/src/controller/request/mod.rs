@@ -213,7 +213,7 @@ impl Request {
 }
 
 impl Controller {
-    /// Starts or stops systems. Returns the number its [`Report`] will carry.
+    /// Starts or stops systems. Returns the number its report will carry.
     ///
     /// # Errors
     /// When one of the names cannot be the name of a system; then nothing is sent. Empty names are left out: lists with
