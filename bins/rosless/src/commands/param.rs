@@ -121,10 +121,16 @@ impl Command {
             Self::Get { node_name, parameter_name, hide_type, .. } => {
                 let node = find(&session, &node_name)?;
                 let values = get(&session, &node, parameter_name.clone())?;
-                if let Some((missing, _)) =
-                    parameter_name.iter().zip(&values).find(|(_, value)| **value == ParameterValue::NotSet)
-                {
-                    return Err(unknown(&node, missing, &names(&session, &node, Vec::new())?));
+                // A node that does not have all of them answers with less.
+                if values.len() != parameter_name.len() || values.contains(&ParameterValue::NotSet) {
+                    let known = names(&session, &node, Vec::new())?;
+                    let unset = |(index, name): &(usize, &String)| match values.len() == parameter_name.len()
+                    {
+                        true => values[*index] == ParameterValue::NotSet,
+                        false => !known.contains(name),
+                    };
+                    let missing = parameter_name.iter().enumerate().find(unset).map_or("", |(_, name)| name);
+                    return Err(unknown(&node, missing, &known));
                 }
                 let text = |value: &ParameterValue| match hide_type {
                     true => shown(value),

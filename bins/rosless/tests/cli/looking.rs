@@ -118,7 +118,7 @@ fn what_ros2_accepts_is_accepted() {
     let wrong = world.rosless(&[&echo[..], &lease].concat());
     // The publisher offers an endless lease: nothing comes, but the options are known.
     assert_eq!(wrong.code, 1, "{wrong:?}");
-    assert!(wrong.stderr.contains("--use-sim-time is ignored"), "{wrong:?}");
+    assert!(wrong.stderr.contains("nobody publishes /clock: simulated time stands still"), "{wrong:?}");
     assert!(world.rosless(&["interface", "packages", "-a"]).stdout.contains("example_interfaces\n"));
     assert!(!world.rosless(&["interface", "packages", "-a"]).stdout.contains("std_msgs\n"));
     assert_eq!(world.rosless(&["wtf", "--report"]).code, 0);
@@ -170,6 +170,7 @@ fn what_is_not_there_is_an_error_that_helps() {
             ),
             (&["lifecycle", "get", "/talker"], "/talker has no lifecycle"),
             (&["param", "get", "/talker", "rat"], "did you mean 'rate'"),
+            (&["param", "get", "/talker", "rate", "gains.d"], "did you mean 'gains.p'"),
             (
                 &["service", "call", "/add_two_ints", "std_srvs/srv/Trigger"],
                 "is a example_interfaces/srv/AddTwoInts",
