@@ -41,10 +41,12 @@ fn fast_setup() -> Setup {
 fn a_repeated_throw_is_caught() {
     let domain = DomainLease::acquire();
     let _arm = sim_arm(&domain, &["--nodes", "arm_controller"]);
-    let _target = sim_arm(&domain, &["--nodes", "ball_initial_to_arm_target"]);
+    let target_node = sim_arm(&domain, &["--nodes", "ball_initial_to_arm_target"]);
     let visualizer = sim_arm(&domain, &["--nodes", "visualizer"]);
     let mut probe = Probe::new(&domain);
     probe.wait_for_nodes(3);
+    // Who begin at the same time may meet later than the probe meets each of them.
+    target_node.wait_for_line("using the arm's clock", common::PATIENCE);
 
     let ball = probe.throw(&reachable());
     let released = ball[0];
@@ -191,10 +193,11 @@ fn a_late_visualizer_shows_the_scene_as_it_is() {
 fn a_killed_arm_comes_back_and_catches() {
     let domain = DomainLease::acquire();
     let arm = sim_arm(&domain, &[&["--nodes", "arm_controller"], &FAST[..]].concat());
-    let _others =
+    let others =
         sim_arm(&domain, &[&["--nodes", "ball_initial_to_arm_target,visualizer"], &FAST[..]].concat());
     let mut probe = Probe::new(&domain);
     probe.wait_for_nodes(3);
+    others.wait_for_line("using the arm's clock", common::PATIENCE);
     assert_eq!(probe.throw_and_judge(&reachable())["caught"], true);
     let first_start = probe.arm_start();
     arm.signal("KILL");
