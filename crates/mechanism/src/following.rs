@@ -164,15 +164,14 @@ impl Following {
         again
     }
 
-    /// The mechanisms on which this command's own run has begun and is not known to have ended: those it must stop when it
-    /// leaves.
+    /// The mechanisms on which this command's own run has begun and is not known to have ended, or may begin yet because the
+    /// controller has not said what became of the command: those it must stop when it leaves.
     pub fn under_way(&self, status: &Status) -> Vec<Which> {
         let ours = |which: &Which| {
             let part = status.part(*which);
-            self.ended[*which as usize].is_none()
-                && part.running
-                && part.sequence() == self.phase
-                && part.runs > self.before.part(*which).runs
+            let unheard = part.runs <= self.before.part(*which).runs;
+            let runs = part.running && part.sequence() == self.phase;
+            self.ended[*which as usize].is_none() && (unheard || runs)
         };
         self.wanted.iter().copied().filter(ours).collect()
     }
