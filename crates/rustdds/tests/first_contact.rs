@@ -210,7 +210,7 @@ fn strangers_do_not_fill_the_memory() {
     let (down, up) = (writer(&ours, "down", &reliable(10)), reader(&ours, "up", &reliable(10)));
     common::exchange("echo after", &down, &up);
     let after = resident(echo.pid());
-    // Of 240 MB: what is kept of strangers (1 MB), and what is read from the socket in one turn.
+    // Of 240 MB; 1 MB of it is kept of strangers, the rest is what receiving needs for a while.
     assert!(after < before + 32 * 1024 * 1024, "memory went from {before} to {after} bytes");
 }
 

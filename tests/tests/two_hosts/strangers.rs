@@ -64,7 +64,7 @@ fn strangers_and_we_understand_each_other_over_ipv6_alone() {
 fn strangers_find_us_again_when_our_address_changes() {
     // At once, and after a while without any, when they cannot hear our goodbye.
     let mut cases = vec![(Vendor::Cyclone, 0), (Vendor::FastDds, 0), (Vendor::Cyclone, 1)];
-    // A known fault: one time in four Fast DDS does not get all samples then, or does not see us go (docs/interop.md).
+    // A known fault: Fast DDS sometimes does not get the last samples then (docs/interop.md).
     if std::env::var_os("ROSLESS_MOVED_FASTDDS").is_some() {
         cases.push((Vendor::FastDds, 1));
     }
