@@ -422,9 +422,13 @@ impl Client {
         }
         self.orders.retain(|order| !order.take);
         self.take = None;
-        let editing =
-            if self.status.editing { "; Motive is in edit mode and records in live mode only" } else { "" };
-        self.outputs.push_back(Output::Taken(Err(format!("{text}: {reason}{editing}"))));
+        let hint = match &self.status {
+            Status { editing: true, .. } => "; Motive is in edit mode and records in live mode only",
+            // Whose take it is nobody knows: it was obeyed and the answer lost, or somebody else has begun one.
+            Status { recording: true, .. } => "; frames say that Motive is recording",
+            _ => "",
+        };
+        self.outputs.push_back(Output::Taken(Err(format!("{text}: {reason}{hint}"))));
     }
 
     fn begin(&mut self, take: Take, now: Now) {
@@ -552,7 +556,7 @@ impl Engine for Client {
                 self.send(&request);
             } else if let Some(order) = self.orders.pop_front() {
                 let waited = PATIENCE * u32::from(TRIES);
-                self.stale = (0, time);
+                self.stale = (TRIES, time + PATIENCE);
                 self.failed(&order, &format!("no answer within {:.1} s", waited.as_secs_f64()));
                 self.next_order(now);
             }

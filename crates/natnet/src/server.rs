@@ -403,8 +403,8 @@ impl Engine for Server {
             return;
         }
         let period = Duration::from_secs_f64(1.0 / self.scene.rate.clamp(0.1, 10_000.0));
-        // Whoever was held up does not catch up.
-        *due = (*due + period).max(now.mono.saturating_sub(period));
+        // Whoever was held up catches up, within reason.
+        *due = (*due + period).max(now.mono.saturating_sub(period * 20));
         self.clients.retain(|_, (heard, _)| now.mono.saturating_sub(*heard) < FORGET);
         if !self.scene.silent {
             self.stream(now);

@@ -14,6 +14,7 @@ use rosless_cli::{Failure, Result, args::seconds, out};
 use rosless_engine::{Engine as _, Now};
 use rosless_graph::config::Settings;
 use rosless_natnet::{Scene, Server, ServerInfo, ServerInput, ServerOutput, Stream, Version};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::SockRef;
 
 /// Speaks NatNet as Motive does, with bodies that go round in circles.
@@ -103,6 +104,7 @@ fn run(arguments: Arguments, _: Settings) -> Result<()> {
     let local = SocketAddrV4::new(arguments.address, arguments.port);
     let refuse = |error| Failure::new(format!("cannot serve on {local}: {error}"));
     let socket = UdpSocket::bind(local).map_err(refuse)?;
+    socket.set_nonblocking(true).map_err(refuse)?;
     SockRef::from(&socket).set_multicast_if_v4(&arguments.address).map_err(refuse)?;
     out!("serves NatNet {} on {}, {stream}", arguments.natnet, socket.local_addr().map_err(refuse)?);
 
@@ -133,18 +135,17 @@ fn run(arguments: Arguments, _: Settings) -> Result<()> {
             }
         }
         let wait = server.next_deadline().unwrap_or_default().saturating_sub(begin.elapsed());
-        // No time at all would mean for ever.
-        socket.set_read_timeout(Some(wait.max(Duration::from_micros(1)))).map_err(refuse)?;
+        // A socket's own time-out is as coarse as the kernel's ticks.
+        let timeout = Timespec { tv_sec: 0, tv_nsec: wait.min(Duration::from_millis(999)).as_nanos() as _ };
+        if let Err(error) = poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&timeout)) {
+            log::debug!("cannot wait: {error}");
+        }
         match socket.recv_from(&mut buffer) {
             Ok((length, from)) => {
                 let bytes = &buffer[..length];
                 server.handle(ServerInput::Datagram { from, bytes }, Now::after(begin.elapsed()));
             }
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
-                ) => {}
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             // A client has left, and its machine says so.
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
             Err(error) => return Err(Failure::new(format!("cannot serve any more: {error}"))),

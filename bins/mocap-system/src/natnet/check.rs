@@ -57,7 +57,9 @@ impl Report {
                 json!({"check": what, "ok": *code == exit::DONE, "text": text})
             });
             let checks: Vec<_> = checks.collect();
-            output::json_line(&json!({"server": self.server, "success": code == exit::DONE, "checks": checks}));
+            output::json_line(
+                &json!({"server": self.server, "success": code == exit::DONE, "checks": checks}),
+            );
         }
         if code == exit::DONE { Ok(()) } else { Err(Failure { code, message: String::new() }) }
     }

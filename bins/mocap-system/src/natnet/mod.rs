@@ -46,6 +46,8 @@ pub(crate) struct Driver {
     up: Up,
     /// A take of ours is being recorded, or may be.
     taking: bool,
+    /// Frames have come before.
+    streamed: bool,
     /// Frames at the last diagnosis.
     diagnosed: u64,
     /// Datagrams that could not be read, when that was last said.
@@ -104,6 +106,7 @@ impl Driver {
             frame_id: String::new(),
             up: Up::Y,
             taking: false,
+            streamed: false,
             diagnosed: 0,
             told_malformed: 0,
         })
@@ -170,13 +173,15 @@ impl Driver {
         match output {
             Output::Frame(frame, stamp) => self.publish(&frame, stamp, system),
             Output::Link(link) => {
-                let (server, counts) = (self.wire.server, self.wire.client.status(now()).counts);
+                let server = self.wire.server;
                 match link {
-                    Link::Searching | Link::Connected => log::info!(target: logger, "{server}: {link}"),
-                    Link::Streaming if counts.frames > 1 => {
-                        log::info!(target: logger, "{server}: streaming again, {} frames lost so far", counts.lost);
+                    Link::Streaming if std::mem::replace(&mut self.streamed, true) => {
+                        let lost = self.wire.client.status(now()).counts.lost;
+                        log::info!(target: logger, "{server}: streaming again, {lost} frames lost so far");
                     }
-                    Link::Streaming => log::info!(target: logger, "{server}: {link}"),
+                    Link::Searching | Link::Connected | Link::Streaming => {
+                        log::info!(target: logger, "{server}: {link}");
+                    }
                     Link::Unsupported(_) | Link::Quiet | Link::Lost => {
                         log::error!(target: logger, "{server}: {link}");
                     }

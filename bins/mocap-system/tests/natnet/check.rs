@@ -114,7 +114,8 @@ fn findings_are_json_for_programs() {
     let output = domain.command(env!("CARGO_BIN_EXE_mocap-system"), &arguments).output().expect("it runs");
     let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one document");
     rosless_tests::assert_documented("mocap-system --check", &found);
-    let checks: Vec<_> = found["checks"].as_array().expect("a list").iter().map(|one| one["check"].clone()).collect();
+    let checks: Vec<_> =
+        found["checks"].as_array().expect("a list").iter().map(|one| one["check"].clone()).collect();
     assert_eq!(checks, ["route", "server", "version", "model", "stream", "clock"]);
     assert_eq!(found["success"], true, "{found}");
 }
