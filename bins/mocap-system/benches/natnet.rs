@@ -14,7 +14,7 @@ use std::{
 };
 
 use rosless_engine::Engine as _;
-use rosless_graph::{Qos, monotonic, now};
+use rosless_graph::{TopicQos as _, monotonic, now};
 use rosless_natnet::{Scene, Server, ServerInput, ServerOutput};
 use rosless_tests::{
     Daemon, Rig, Usage,
@@ -92,15 +92,14 @@ fn main() {
             socket.send_to(&datagram, to).expect("sent");
         },
     );
-    let qos = Qos::default().depth(1000);
     rig.events
-        .subscribe::<Markers>(&rig.node, "markers", qos, |bench: &mut Bench, sample| {
+        .subscribe::<Markers>(&rig.node, "markers".keep_last(1000), |bench: &mut Bench, sample| {
             assert_eq!(sample.message.markers.len(), MARKERS);
             bench.arrived(sample.message.frame_number.cast_signed(), true);
         })
         .expect("subscribed");
     rig.events
-        .subscribe::<RigidBodies>(&rig.node, "rigid_bodies", qos, |bench: &mut Bench, sample| {
+        .subscribe::<RigidBodies>(&rig.node, "rigid_bodies".keep_last(1000), |bench: &mut Bench, sample| {
             assert_eq!(sample.message.rigidbodies.len(), BODIES);
             bench.bodies += 1;
         })

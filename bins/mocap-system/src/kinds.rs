@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rosless_graph::{
-    EventLoop, Handle, Qos, Result, Timer,
+    EventLoop, Handle, Result, Timer, TopicQos,
     lifecycle::{CallbackReturn, LifecyclePublisher, Step},
     parameters::Descriptor,
 };
@@ -42,7 +42,7 @@ pub(crate) fn prepare(
     match arguments.kind {
         Kind::Dummy => {}
         Kind::Natnet => station.natnet = Some(Box::new(Driver::new(event_loop, number, system, arguments)?)),
-        Kind::Imu => station.imu = Some(system.publisher("mocap_imu_data", Qos::sensor_data().reliable())?),
+        Kind::Imu => station.imu = Some(system.publisher("mocap_imu_data".sensor_data().reliable())?),
         Kind::Auxiliary => {
             let topics = Descriptor::new("topics").description("Topics the system is announced with.");
             system.node().declare_parameter(topics, arguments.topics.clone())?;
@@ -133,9 +133,8 @@ fn lifecycle(
 fn configure(station: &mut Station, system: &ControlledNode<App>, kind: Kind) -> Result<()> {
     match kind {
         Kind::Dummy => {
-            let qos = Qos::default().depth(1000);
-            station.markers = Some(system.publisher("markers", qos)?);
-            station.rigid_bodies = Some(system.publisher("rigid_bodies", qos)?);
+            station.markers = Some(system.publisher("markers".keep_last(1000))?);
+            station.rigid_bodies = Some(system.publisher("rigid_bodies".keep_last(1000))?);
         }
         Kind::Natnet => {
             let configured = station.natnet.as_mut().map(|natnet| natnet.configure(system));

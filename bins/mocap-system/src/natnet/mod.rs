@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rosless_engine::{Engine as _, Wall};
 use rosless_graph::{
-    Handle, Publisher, Qos,
+    Handle, Publisher, TopicQos as _,
     lifecycle::{CallbackReturn, LifecyclePublisher},
     now,
     parameters::Descriptor,
@@ -102,7 +102,7 @@ impl Driver {
         Ok(Self {
             wire,
             topics: None,
-            diagnostics: node.publisher("/diagnostics", Qos::default())?,
+            diagnostics: node.publisher("/diagnostics")?,
             frame_id: String::new(),
             up: Up::Y,
             taking: false,
@@ -123,12 +123,11 @@ impl Driver {
             "z" => Up::Z,
             other => return Err(format!("parameter {UP_AXIS} is {other:?}: it must be y or z")),
         };
-        let qos = Qos::default().depth(1000);
         self.topics = Some(Topics {
-            markers: system.publisher("markers", qos).map_err(words)?,
-            rigid_bodies: system.publisher("rigid_bodies", qos).map_err(words)?,
-            force_plates: system.publisher("force_plates", qos).map_err(words)?,
-            analog: system.publisher("analog", qos).map_err(words)?,
+            markers: system.publisher("markers".keep_last(1000)).map_err(words)?,
+            rigid_bodies: system.publisher("rigid_bodies".keep_last(1000)).map_err(words)?,
+            force_plates: system.publisher("force_plates".keep_last(1000)).map_err(words)?,
+            analog: system.publisher("analog".keep_last(1000)).map_err(words)?,
         });
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use rosless_engine::Wall;
-use rosless_graph::Qos;
+use rosless_graph::TopicQos as _;
 use rosless_natnet::Version;
 use rosless_tests::{DomainLease, Rig};
 use rosless_wire::{
@@ -28,24 +28,34 @@ struct Heard {
 
 fn rig(domain: &DomainLease) -> Rig<Heard> {
     let rig = Rig::<Heard>::on(domain.clone(), "observer");
-    let (events, node, qos) = (&rig.events, &rig.node, Qos::default().depth(1000));
+    let (events, node) = (&rig.events, &rig.node);
     let age = |markers: &Markers| {
         let stamp = Wall::from_stamp(markers.header.stamp.sec, markers.header.stamp.nanosec);
         Wall::from(SystemTime::now()).since(stamp)
     };
     let hear =
         move |heard: &mut Heard, markers: Markers| heard.markers.push((markers.clone(), age(&markers)));
-    events.subscribe::<Markers>(node, "markers", qos, move |heard, s| hear(heard, s.message)).unwrap();
     events
-        .subscribe::<RigidBodies>(node, "rigid_bodies", qos, |heard, s| heard.bodies.push(s.message))
+        .subscribe::<Markers>(node, "markers".keep_last(1000), move |heard, s| hear(heard, s.message))
         .unwrap();
     events
-        .subscribe::<WrenchStamped>(node, "force_plates", qos, |heard, s| heard.wrenches.push(s.message))
+        .subscribe::<RigidBodies>(node, "rigid_bodies".keep_last(1000), |heard, s| {
+            heard.bodies.push(s.message)
+        })
         .unwrap();
-    events.subscribe::<PointCloud>(node, "analog", qos, |heard, s| heard.analog.push(s.message)).unwrap();
+    events
+        .subscribe::<WrenchStamped>(node, "force_plates".keep_last(1000), |heard, s| {
+            heard.wrenches.push(s.message)
+        })
+        .unwrap();
+    events
+        .subscribe::<PointCloud>(node, "analog".keep_last(1000), |heard, s| heard.analog.push(s.message))
+        .unwrap();
     let diagnosed = |heard: &mut Heard, array: DiagnosticArray| heard.diagnostics.extend(array.status);
     events
-        .subscribe::<DiagnosticArray>(node, "/diagnostics", qos, move |heard, s| diagnosed(heard, s.message))
+        .subscribe::<DiagnosticArray>(node, "/diagnostics".keep_last(1000), move |heard, s| {
+            diagnosed(heard, s.message)
+        })
         .unwrap();
     rig
 }

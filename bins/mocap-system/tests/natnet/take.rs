@@ -1,6 +1,6 @@
 //! START and STOP of the control protocol start and stop the take, or are not acknowledged.
 
-use rosless_graph::Qos;
+use rosless_graph::TopicQos as _;
 use rosless_tests::{DomainLease, Rig};
 use rosless_wire::{diagnostic_msgs::msg::DiagnosticArray, mocap_control_msgs::msg::Control};
 
@@ -20,15 +20,18 @@ fn rig(domain: &DomainLease) -> Rig<Heard> {
         }
     };
     let (events, node) = (&rig.events, &rig.node);
-    let qos = Qos::default().depth(100);
     events
-        .subscribe::<Control>(node, "mocap_control", qos, move |heard, s| acknowledge(heard, s.message))
+        .subscribe::<Control>(node, "mocap_control".keep_last(100), move |heard, s| {
+            acknowledge(heard, s.message)
+        })
         .unwrap();
     let hear = |heard: &mut Heard, array: DiagnosticArray| {
         heard.streaming = array.status.iter().any(|status| status.message == "streaming");
     };
     events
-        .subscribe::<DiagnosticArray>(node, "/diagnostics", qos, move |heard, s| hear(heard, s.message))
+        .subscribe::<DiagnosticArray>(node, "/diagnostics".keep_last(100), move |heard, s| {
+            hear(heard, s.message)
+        })
         .unwrap();
     rig
 }
@@ -46,7 +49,7 @@ impl Take {
         let server = Server::start(&domain, options);
         let system = system(&domain, &server.address(), &["--ros-args", "-p", "control_take:=true"]);
         let mut rig = rig(&domain);
-        let control = rig.node.publisher::<Control>("mocap_control", Qos::default().depth(100)).unwrap();
+        let control = rig.node.publisher::<Control>("mocap_control".keep_last(100)).unwrap();
         let matched = control.clone();
         // The rig hears what it says, too.
         rig.until("the system listens, and frames come", |heard| heard.streaming && matched.matched() > 1);
