@@ -83,12 +83,7 @@ impl<S> LifecycleNode<S> {
 
     /// The same, and tells `then` whether it succeeded: now, or when a pending answer is told. What is not available is
     /// logged.
-    pub fn trigger_then(
-        &self,
-        app: &mut S,
-        request: Request<'_>,
-        then: impl FnOnce(&mut S, bool) + 'static,
-    ) {
+    pub fn trigger_then(&self, app: &mut S, request: Request<'_>, then: impl FnOnce(&mut S, bool) + 'static) {
         match self.trigger(app, request) {
             Ok(CallbackReturn::Pending) => drop(self.0.then.replace(Some(Box::new(then)))),
             Ok(answer) => then(app, answer == CallbackReturn::Success),
