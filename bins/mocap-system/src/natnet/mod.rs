@@ -319,14 +319,18 @@ fn summary(descriptions: &[Description]) -> String {
     let count =
         |is: fn(&Description) -> bool| descriptions.iter().filter(|description| is(description)).count();
     let counts = [
-        (count(|d| matches!(d, Description::RigidBody(_))), "rigid bodies"),
-        (count(|d| matches!(d, Description::Skeleton { .. })), "skeletons"),
-        (count(|d| matches!(d, Description::Asset { .. })), "trained marker sets"),
-        (count(|d| matches!(d, Description::ForcePlate { .. })), "force plates"),
-        (count(|d| matches!(d, Description::Device { .. })), "devices"),
-        (count(|d| matches!(d, Description::Camera { .. })), "cameras"),
+        (count(|d| matches!(d, Description::RigidBody(_))), "rigid body", "rigid bodies"),
+        (count(|d| matches!(d, Description::Skeleton { .. })), "skeleton", "skeletons"),
+        (count(|d| matches!(d, Description::Asset { .. })), "trained marker set", "trained marker sets"),
+        (count(|d| matches!(d, Description::ForcePlate { .. })), "force plate", "force plates"),
+        (count(|d| matches!(d, Description::Device { .. })), "device", "devices"),
+        (count(|d| matches!(d, Description::Camera { .. })), "camera", "cameras"),
     ];
-    let there = counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+    let there = counts.iter().filter_map(|(count, one, many)| match count {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        count => Some(format!("{count} {many}")),
+    });
     let there = there.collect::<Vec<_>>().join(", ");
     if there.is_empty() { "nothing has a name".to_owned() } else { there }
 }

@@ -32,7 +32,7 @@ fn a_server_that_streams_passes_unicast_and_multicast() {
         "route    ok",
         "server   ok     sim-natnet 0.1",
         "version  ok     NatNet 4.1",
-        "model    ok     2 rigid bodies, 1 skeletons",
+        "model    ok     2 rigid bodies, 1 skeleton, 1 force plate, 1 device",
         "stream   ok     unicast",
         "clock    ok",
     ];
