@@ -2,7 +2,11 @@
 
 use rosless_graph::TopicQos as _;
 use rosless_tests::{DomainLease, Rig};
-use rosless_wire::{diagnostic_msgs::msg::DiagnosticArray, mocap_control_msgs::msg::Control};
+use rosless_wire::{
+    diagnostic_msgs::msg::DiagnosticArray,
+    lifecycle_msgs::{msg::Transition, srv},
+    mocap_control_msgs::msg::Control,
+};
 
 use crate::{PATIENCE, Server, system};
 
@@ -101,4 +105,21 @@ fn a_system_that_leaves_ends_its_take() {
     take.rig.until("it is acknowledged", |heard| heard.acknowledged == [Control::ACK_START]);
     take.system.signal("INT");
     take.server.daemon.wait_for_line("ends take \"walk 7\"", PATIENCE);
+}
+
+#[test]
+fn whoever_asks_the_lifecycle_directly_waits_for_the_take_too() {
+    for (options, succeeds) in [(&[][..], true), (&["--refuse", "SetRecordTakeName"], false)] {
+        let mut take = Take::new(options);
+        let transition = Transition { id: 3, label: String::new() };
+        let request = srv::ChangeStateRequest { transition };
+        let answer = take.rig.call::<srv::ChangeState>("/optitrack/change_state", &request);
+        assert_eq!(answer.success, succeeds, "{}", take.system.output());
+        if succeeds {
+            // No session has a name then.
+            take.server.daemon.wait_for_line("records take \"take_", PATIENCE);
+        } else {
+            take.system.wait_for_line("SetRecordTakeName,take_", PATIENCE);
+        }
+    }
 }
