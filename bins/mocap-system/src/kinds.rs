@@ -96,7 +96,7 @@ fn lifecycle(
 ) -> CallbackReturn {
     match (step, &mut station.natnet) {
         (Step::Activate, Some(natnet)) => return natnet.activate(system),
-        (Step::Deactivate, Some(natnet)) => return natnet.deactivate(),
+        (Step::Deactivate, Some(natnet)) => return natnet.deactivate(system),
         (Step::CleanUp, Some(natnet)) => natnet.clean_up(),
         (Step::Shutdown(_) | Step::Error(_), Some(natnet)) => natnet.leave(),
         _ => {}

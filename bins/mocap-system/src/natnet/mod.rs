@@ -85,17 +85,15 @@ impl Driver {
         let (of, own) = (handle.clone(), system.clone());
         wire.attach(
             handle,
-            move |app: &mut App| Some(&mut app.stations.get_mut(number)?.natnet.as_mut()?.wire),
+            move |app: &mut App| Some(&mut Self::of(app, number)?.wire),
             move |app, output| {
-                let driver = app.stations.get_mut(number).and_then(|station| station.natnet.as_mut());
-                if let Some(driver) = driver {
+                if let Some(driver) = Self::of(app, number) {
                     driver.act(&of, &own, output);
                 }
             },
         )?;
         handle.timer(DIAGNOSING, move |app| {
-            let driver = app.stations.get_mut(number).and_then(|station| station.natnet.as_mut());
-            if let Some(driver) = driver {
+            if let Some(driver) = Self::of(app, number) {
                 driver.diagnose(&me, true);
             }
         });
@@ -110,6 +108,10 @@ impl Driver {
             diagnosed: 0,
             told_malformed: 0,
         })
+    }
+
+    fn of(app: &mut App, number: usize) -> Option<&mut Self> {
+        app.stations.get_mut(number)?.natnet.as_deref_mut()
     }
 
     /// Reads the parameters and opens the topics.
@@ -153,8 +155,14 @@ impl Driver {
         CallbackReturn::Pending
     }
 
-    pub(crate) fn deactivate(&mut self) -> CallbackReturn {
+    pub(crate) fn deactivate(&mut self, system: &ControlledNode<App>) -> CallbackReturn {
         if !self.taking {
+            return CallbackReturn::Success;
+        }
+        // Whoever cannot reach Motive any more must be able to stop without it.
+        if !system.node().parameter(CONTROL_TAKE).unwrap_or(false) {
+            self.taking = false;
+            log::warn!(target: system.node().logger(), "{CONTROL_TAKE} was set to false: the take may go on in Motive");
             return CallbackReturn::Success;
         }
         self.wire.client.handle(Input::Take(Take::Stop), now());
