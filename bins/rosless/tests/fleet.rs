@@ -8,7 +8,7 @@ use std::{
 };
 
 use rosless_graph::supervision::{Ear, Word};
-use rosless_tests::{Daemon, DomainLease, eventually, json_page::assert_documented, sibling_binary};
+use rosless_tests::{Daemon, DomainLease, assert_documented, eventually, sibling_binary};
 
 /// Enough to build the daemons first, where nobody has.
 const DEMO: Duration = Duration::from_secs(900);
