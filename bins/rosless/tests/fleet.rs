@@ -195,7 +195,9 @@ daemons:
         let daemons = status()["daemons"].as_array().unwrap().clone();
         daemons.iter().map(|daemon| daemon["state"].as_str().unwrap().to_owned()).collect()
     };
-    eventually("all are where they should be", SOON, || states() == ["running", "running", "running", "ended"]);
+    eventually("all are where they should be", SOON, || {
+        states() == ["running", "running", "running", "ended"]
+    });
     assert_documented("rosless status", &status());
     let shown = run(&["status"]);
     assert!(shown.status.success(), "who ended well is no failure: {shown:?}");

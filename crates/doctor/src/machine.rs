@@ -249,9 +249,24 @@ pub(crate) fn surroundings(variable: impl Fn(&str) -> Option<String>) -> Vec<Fin
     let bridge = "start ROS without it, or join the two with a bridge (docs/beyond-one-lan.md)";
     let unread = "what it says of interfaces, peers and transports does not hold here; say it with ROS_STATIC_PEERS and ROS_AUTOMATIC_DISCOVERY_RANGE";
     let rules = [
-        ("RMW_IMPLEMENTATION", "zenoh", "nodes with that middleware do not speak DDS and are not seen here", "use rmw_cyclonedds_cpp or rmw_fastrtps_cpp, or join the two with a bridge (docs/beyond-one-lan.md)"),
-        ("ROS_DISCOVERY_SERVER", "", "nodes that meet through a discovery server of Fast DDS are not seen here", bridge),
-        ("ROS2_EASY_MODE", "", "nodes in easy mode meet through a discovery server of Fast DDS and are not seen here", bridge),
+        (
+            "RMW_IMPLEMENTATION",
+            "zenoh",
+            "nodes with that middleware do not speak DDS and are not seen here",
+            "use rmw_cyclonedds_cpp or rmw_fastrtps_cpp, or join the two with a bridge (docs/beyond-one-lan.md)",
+        ),
+        (
+            "ROS_DISCOVERY_SERVER",
+            "",
+            "nodes that meet through a discovery server of Fast DDS are not seen here",
+            bridge,
+        ),
+        (
+            "ROS2_EASY_MODE",
+            "",
+            "nodes in easy mode meet through a discovery server of Fast DDS and are not seen here",
+            bridge,
+        ),
         ("CYCLONEDDS_URI", "", "only Cyclone DDS reads it", unread),
         ("FASTRTPS_DEFAULT_PROFILES_FILE", "", "only Fast DDS reads it", unread),
         ("FASTDDS_DEFAULT_PROFILES_FILE", "", "only Fast DDS reads it", unread),
@@ -275,7 +290,9 @@ pub(crate) fn drops(domain: u16) -> Vec<Finding> {
         0 => Finding::ok("drops", format!("{sockets} sockets of domain {domain} have dropped nothing")),
         _ => Finding::warn(
             "drops",
-            format!("{lost} datagrams were dropped by sockets of domain {domain}, because their buffers were full"),
+            format!(
+                "{lost} datagrams were dropped by sockets of domain {domain}, because their buffers were full"
+            ),
             "raise net.core.rmem_max, send less at a time, or give the daemons more of the processor",
         ),
     }]
@@ -313,7 +330,9 @@ mod tests {
     #[test]
     fn what_hides_nodes_is_named() {
         let find = |set: &'static [(&str, &str)]| {
-            surroundings(move |name| set.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned()))
+            surroundings(move |name| {
+                set.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned())
+            })
         };
         let quiet = find(&[("RMW_IMPLEMENTATION", "rmw_cyclonedds_cpp"), ("ROS_DISCOVERY_SERVER", "")]);
         assert_eq!(quiet, [Finding::ok("environment", "nothing that hides ROS nodes from us")]);

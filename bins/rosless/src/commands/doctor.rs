@@ -28,7 +28,8 @@ fn print(finding: &Finding) {
     // Through a pipe each finding stays on its line.
     let width = if output::is_terminal() { output::terminal_size().0 } else { usize::MAX };
     let indent = " ".repeat(19);
-    let text = |words: &str| table::wrapped(words, width.saturating_sub(indent.len())).join(&format!("\n{indent}"));
+    let text =
+        |words: &str| table::wrapped(words, width.saturating_sub(indent.len())).join(&format!("\n{indent}"));
     let label = output::coloured(colour, word);
     output::raw(&format!("{label} {:<13} {}\n", finding.check, output::escape(&text(&finding.found))));
     if !finding.remedy.is_empty() {
