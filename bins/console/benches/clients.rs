@@ -16,7 +16,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rosless_graph::Qos;
 use rosless_tests::{
     Daemon, DomainLease, Rig, Usage,
     bench::{Figure, effort},
@@ -158,9 +157,7 @@ fn connect(host: &str, protocol: &'static str) -> WebSocket<TcpStream> {
 fn console_per_message(foxglove: bool) -> (f64, f64, usize, u64) {
     let mut rig = Rig::<()>::on(DomainLease::acquire(), "source");
     let topics: Vec<_> = (0..TOPICS)
-        .map(|n| {
-            rig.node.publisher::<JointState>(&format!("/joints_{n}"), Qos::default()).expect("publisher")
-        })
+        .map(|n| rig.node.publisher::<JointState>(&format!("/joints_{n}")).expect("publisher"))
         .collect();
     let joints = JointState {
         name: (1..=6).map(|n| format!("joint_{n}")).collect(),

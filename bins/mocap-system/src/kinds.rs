@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rosless_graph::{
-    EventLoop, Handle, Qos, Result, Timer,
+    EventLoop, Handle, Result, Timer, TopicQos,
     lifecycle::{CallbackReturn, LifecyclePublisher, Step},
     parameters::Descriptor,
 };
@@ -38,7 +38,7 @@ pub(crate) fn prepare(
 ) -> Result<()> {
     match arguments.kind {
         Kind::Dummy => {}
-        Kind::Imu => station.imu = Some(system.publisher("mocap_imu_data", Qos::sensor_data().reliable())?),
+        Kind::Imu => station.imu = Some(system.publisher("mocap_imu_data".sensor_data().reliable())?),
         Kind::Auxiliary => {
             let topics = Descriptor::new("topics").description("Topics the system is announced with.");
             system.node().declare_parameter(topics, arguments.topics.clone())?;
@@ -122,9 +122,8 @@ fn lifecycle(
 fn configure(station: &mut Station, system: &ControlledNode<App>, kind: Kind) -> Result<()> {
     match kind {
         Kind::Dummy => {
-            let qos = Qos::default().depth(1000);
-            station.markers = Some(system.publisher("markers", qos)?);
-            station.rigid_bodies = Some(system.publisher("rigid_bodies", qos)?);
+            station.markers = Some(system.publisher("markers".keep_last(1000))?);
+            station.rigid_bodies = Some(system.publisher("rigid_bodies".keep_last(1000))?);
         }
         Kind::Imu => {}
         Kind::Auxiliary => {

@@ -2,7 +2,6 @@
 
 use std::{cell::Cell, rc::Rc, time::Duration};
 
-use rosless_graph::Qos;
 use rosless_tests::{FoxgloveClient, Rig};
 use rosless_wire::{
     std_msgs::msg::String as Text,
@@ -22,16 +21,14 @@ fn foreign_clients_of_both_generations_do_everything() {
     let mut rig = Rig::<Seen>::on(rosless_tests::DomainLease::acquire(), "rosless_peer");
     let console = Console::start(&rig.domain, &[]);
     rig.node.declare_parameter("speed", 1.5).unwrap();
-    let chatter = rig.node.publisher::<Text>("/chatter", Qos::default()).unwrap();
+    let chatter = rig.node.publisher::<Text>("/chatter").unwrap();
     let count = Rc::new(Cell::new(0_u32));
     let counted = count.clone();
     rig.events.timer(Duration::from_millis(50), move |_| {
         counted.set(counted.get() + 1);
         chatter.publish(&Text { data: format!("hello {}", counted.get()) });
     });
-    rig.events
-        .subscribe::<Text>(&rig.node, "/heard", Qos::default(), |seen, s| seen.heard.push(s.message.data))
-        .unwrap();
+    rig.events.subscribe::<Text>(&rig.node, "/heard", |seen, s| seen.heard.push(s.message.data)).unwrap();
     rig.events
         .serve::<SetBool>(&rig.node, "/switch", |seen, request, answer| {
             seen.switched.push(request.data);

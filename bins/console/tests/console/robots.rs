@@ -1,6 +1,6 @@
 //! The pages Arm and Motion in a real browser, against the real daemons.
 
-use rosless_graph::Qos;
+use rosless_graph::TopicQos;
 use rosless_tests::{Browser, Daemon, Rig, sibling_binary};
 use rosless_wire::std_msgs::msg::{Float32MultiArray, String as Text};
 use serde_json::{Value, json};
@@ -40,11 +40,11 @@ fn a_ball_is_thrown_by_key_and_its_verdict_is_there_after_a_reload_and_on_a_phon
         Daemon::spawn(rig.domain.command(program("shooter"), &["run"])),
     ];
     let aimed = |seen: &mut Thrown, s: rosless_graph::Sample<Float32MultiArray>| seen.aim = s.message.data;
-    rig.events.subscribe::<Float32MultiArray>(&rig.node, "/shooter_state", Qos::latched(), aimed).unwrap();
+    rig.events.subscribe::<Float32MultiArray>(&rig.node, "/shooter_state".latched(), aimed).unwrap();
     let judged = |seen: &mut Thrown, s: rosless_graph::Sample<Text>| {
         seen.verdicts.push(serde_json::from_str(&s.message.data).unwrap());
     };
-    rig.events.subscribe::<Text>(&rig.node, "/catch_verdict", Qos::default(), judged).unwrap();
+    rig.events.subscribe::<Text>(&rig.node, "/catch_verdict", judged).unwrap();
     let console = Console::start(&rig.domain, &[]);
     let url = format!("http://{}/arm", console.host);
     browser.go(&url);
@@ -97,9 +97,7 @@ fn a_square_is_planned_run_seen_after_a_reload_and_stopped_by_key() {
     let queue = |seen: &mut Value, s: rosless_graph::Sample<Text>| {
         *seen = serde_json::from_str(&s.message.data).unwrap();
     };
-    rig.events
-        .subscribe::<Text>(&rig.node, "/motion_primitive_controller/queue", Qos::latched(), queue)
-        .unwrap();
+    rig.events.subscribe::<Text>(&rig.node, "/motion_primitive_controller/queue".latched(), queue).unwrap();
     let console = Console::start(&rig.domain, &[]);
     let url = format!("http://{}/motion", console.host);
     browser.go(&url);

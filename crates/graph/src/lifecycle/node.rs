@@ -8,7 +8,7 @@ use rosless_wire::{
 };
 
 use super::{CallbackReturn, NotAvailable, Request, State, StateMachine, TRANSITIONS, Transition};
-use crate::{Handle, Node, Publisher, Qos, Result};
+use crate::{Handle, Node, Publisher, Result, Topic, TopicQos};
 
 /// What the node's own code is asked to do in a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,8 +61,8 @@ impl<S> LifecycleNode<S> {
     }
 
     /// A publisher that is silent unless the node is active.
-    pub fn publisher<M: Message>(&self, topic: &str, qos: Qos) -> Result<LifecyclePublisher<M>> {
-        let publisher = self.0.node.publisher(topic, qos)?;
+    pub fn publisher<'t, M: Message>(&self, topic: impl Into<Topic<'t>>) -> Result<LifecyclePublisher<M>> {
+        let publisher = self.0.node.publisher(topic)?;
         Ok(LifecyclePublisher { publisher, machine: self.0.machine.clone() })
     }
 
@@ -151,7 +151,7 @@ impl<S: 'static> Handle<S> {
             machine: Rc::default(),
             callback: RefCell::new(Box::new(callback)),
             // Latched: who asks later why a transition failed still hears of it. Ordinary subscriptions get only new ones.
-            events: node.publisher("~/transition_event", Qos::default().transient_local())?,
+            events: node.publisher("~/transition_event".transient_local())?,
         }));
 
         let this = lifecycle.clone();

@@ -8,7 +8,7 @@ use std::{
 };
 
 use rosless_graph::{
-    Error, GidPrefix, Handle, Node, Qos, RawPublisher, Result,
+    Error, GidPrefix, Handle, Node, RawPublisher, Result, Topic,
     lifecycle::{CallbackReturn, LifecycleNode, LifecyclePublisher, Request, State, Step},
     now,
 };
@@ -181,9 +181,10 @@ impl<S: 'static> ControlledNode<S> {
     }
 
     /// A publisher of the system's data: silent unless active, and listed in the announcement by this very name.
-    pub fn publisher<M: Message>(&self, topic: &str, qos: Qos) -> Result<LifecyclePublisher<M>> {
-        let publisher = self.lifecycle().publisher(topic, qos)?;
-        self.0.topics.borrow_mut().insert(topic.to_owned());
+    pub fn publisher<'t, M: Message>(&self, topic: impl Into<Topic<'t>>) -> Result<LifecyclePublisher<M>> {
+        let topic = topic.into();
+        let publisher = self.lifecycle().publisher(topic)?;
+        self.0.topics.borrow_mut().insert(topic.name.to_owned());
         Ok(publisher)
     }
 
