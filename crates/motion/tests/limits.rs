@@ -287,7 +287,7 @@ fn the_example_programs_keep_every_limit() {
             .unwrap()
             .command
         {
-            rosless_motion::Command::Move(primitive) => primitive,
+            Command::Move(primitive) => primitive,
             other => panic!("{other:?}"),
         };
         for step in &program.0 {
