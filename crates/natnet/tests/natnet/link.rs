@@ -70,7 +70,8 @@ impl World {
         self.time += STEP;
         let now = self.now();
         let theirs = Now::after(self.time - self.booted);
-        while let Some((_, to_server, bytes)) = self.packets.pop_front_if(|packet| packet.0 <= now.mono) {
+        while self.packets.front().is_some_and(|packet| packet.0 <= now.mono) {
+            let Some((_, to_server, bytes)) = self.packets.pop_front() else { break };
             match (&mut self.server, to_server) {
                 (Some(server), true) => {
                     server.handle(ServerInput::Datagram { from: CLIENT, bytes: &bytes }, theirs)
