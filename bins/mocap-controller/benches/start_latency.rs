@@ -15,7 +15,7 @@ use rosless_protocol::{
     Dialect,
     controller::{Outcome, Proof, Report, Settings, Targets},
     message,
-    node::{ControllerNode, Notice},
+    node::{ControllerNode, ControllerOptions, Notice},
 };
 use rosless_tests::{
     DomainLease, Usage,
@@ -90,13 +90,13 @@ fn measure(size: usize, rounds: usize) -> Measured {
     let node = context.node("mocap_controller").expect("a node");
     let event_loop = EventLoop::new(&context).expect("an event loop");
     let settings = Settings { deadline: PATIENCE, settle: Duration::ZERO, ..Settings::default() };
+    let options = ControllerOptions { settings, ..ControllerOptions::of(Dialect::Mocap) };
     let collect = |reports: &mut Vec<Report>, notice: Notice<'_>| {
         if let Notice::Finished(report) = notice {
             reports.push(report.clone());
         }
     };
-    let controller =
-        ControllerNode::new(&event_loop, &node, Dialect::Mocap, settings, collect).expect("a controller");
+    let controller = ControllerNode::new(&event_loop, &node, options, collect).expect("a controller");
     let mut reports = Vec::new();
     let reachable =
         || controller.with_systems(|all| all.values().filter(|s| s.announced() && s.reachable()).count());

@@ -57,15 +57,20 @@ pub const TRANSITIONS: [Transition; 25] = [
 /// How a node's own code answers a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallbackReturn {
+    /// It is done, and the node goes on to the asked state.
     Success,
+    /// It cannot be done; mostly the node stays where it was.
     Failure,
+    /// Something broke: the node tidies up next.
     Error,
 }
 
 /// A transition somebody asks for: by its label, or, without one, by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request<'a> {
+    /// As numbered in `lifecycle_msgs/msg/Transition`.
     Id(u8),
+    /// As `configure` or `shutdown`.
     Label(&'a str),
 }
 
