@@ -62,7 +62,7 @@ pub(crate) fn open(
         memory: state.as_ref().map(|s| s.memory().clone()).unwrap_or_default(),
     };
     session.with(|app| app.state = state);
-    let controller = ControllerNode::with(event_loop, node, options, |app: &mut App, notice| match notice {
+    let controller = ControllerNode::new(event_loop, node, options, |app: &mut App, notice| match notice {
         Notice::Message(_) => {}
         Notice::Event(event) => {
             app.changed = true;

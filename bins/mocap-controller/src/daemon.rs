@@ -69,7 +69,7 @@ pub(crate) fn run(ros: config::Settings, scope: &Scope) -> rosless_cli::Result<(
         settings,
         memory: state.as_ref().map(|s| s.memory().clone()).unwrap_or_default(),
     };
-    let controller = ControllerNode::with(&event_loop, &node, options, move |app: &mut App, notice| {
+    let controller = ControllerNode::new(&event_loop, &node, options, move |app: &mut App, notice| {
         app.changed = true;
         match notice {
             Notice::Message(message) => log::debug!(target: &logger, "heard {message:?}"),

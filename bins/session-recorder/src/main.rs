@@ -96,7 +96,7 @@ fn run(arguments: Arguments, ros: Ros) -> Result<()> {
     let options =
         ControllerOptions { dialects: Dialect::ALL.to_vec(), settings, ..ControllerOptions::default() };
     let logger = node.logger().to_owned();
-    let controller = ControllerNode::with(&event_loop, &node, options, move |app: &mut App, notice| {
+    let controller = ControllerNode::new(&event_loop, &node, options, move |app: &mut App, notice| {
         let wall = now().wall;
         match notice {
             Notice::Message(message) => match message.kind {

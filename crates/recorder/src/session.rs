@@ -134,6 +134,7 @@ impl Manifest {
 
 /// What happens.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the fields are what the sentence above each speaks of")]
 pub enum Input {
     /// START was heard; the systems it names, or nobody for all.
     Start { session: String, systems: Vec<String> },
@@ -149,6 +150,7 @@ pub enum Input {
 
 /// What to do.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the fields are what the sentence above each speaks of")]
 pub enum Output {
     /// Begin to record this session.
     Open { session: String, resume: bool },

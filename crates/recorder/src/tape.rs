@@ -15,7 +15,7 @@ use rosless_graph::{
     qos::{Durability, Reliability, to_hear_all},
 };
 
-use crate::{Known, Types, offered};
+use crate::{Known, Question, Types, offered};
 
 /// What may come at once before the loop looks again.
 const DEPTH: u32 = 1000;
@@ -331,7 +331,8 @@ impl<S: 'static> Tape<S> {
         }
         for (topic, service, ty, hash) in questions {
             let (tape, name) = (Rc::downgrade(&self.0), ty.clone());
-            let asked = Types::ask(&self.0.handle, &self.0.node, &service, (&ty, &hash), move |_, answer| {
+            let question = Question { service: &service, name: &ty, hash: &hash };
+            let asked = Types::ask(&self.0.handle, &self.0.node, question, move |_, answer| {
                 let Some(tape) = tape.upgrade().map(Tape) else { return };
                 match answer {
                     Ok(known) => {

@@ -4,8 +4,8 @@ use std::{cell::RefCell, rc::Rc};
 
 use rosless_protocol::{
     Dialect,
-    controller::{Settings, Targets},
-    node::{ControllerNode, Notice},
+    controller::Targets,
+    node::{ControllerNode, ControllerOptions, Notice},
 };
 use rosless_wire::mocap_control_msgs::msg::MocapInfo;
 
@@ -135,8 +135,7 @@ fn a_library_controller_may_be_asked_from_any_of_its_callbacks() {
     let controller = ControllerNode::new(
         &observer.events,
         &node,
-        Dialect::Mocap,
-        Settings::default(),
+        ControllerOptions::of(Dialect::Mocap),
         move |seen: &mut Seen, notice| {
             let Some(controller) = me.borrow().clone() else { return };
             let mut requests = requests.borrow_mut();

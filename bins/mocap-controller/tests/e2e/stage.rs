@@ -12,7 +12,7 @@ use rosless_protocol::{
     Dialect,
     controller::{Report, Settings, Targets},
     message,
-    node::{ControllerNode, Notice, control_qos, environment_qos},
+    node::{ControllerNode, ControllerOptions, Notice, control_qos, environment_qos},
 };
 use rosless_tests::{Daemon, DomainLease, Rig};
 use rosless_wire::{
@@ -216,7 +216,8 @@ impl Observer {
 
     pub(crate) fn controller_with(&mut self, settings: Settings) -> ControllerNode<Seen> {
         let node = self.node.context().node(self.dialect.names().controller_node).unwrap();
-        ControllerNode::new(&self.events, &node, self.dialect, settings, |seen: &mut Seen, notice| {
+        let options = ControllerOptions { settings, ..ControllerOptions::of(self.dialect) };
+        ControllerNode::new(&self.events, &node, options, |seen: &mut Seen, notice| {
             if let Notice::Finished(report) = notice {
                 seen.reports.push(report.clone());
             }

@@ -132,6 +132,7 @@ impl fmt::Display for Participant {
 
 /// What is known of the time at which a sample was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are what the sentence above each speaks of")]
 pub enum Hearing {
     /// In answer to what we sent then.
     Reply { sent: Duration },
@@ -143,6 +144,7 @@ pub enum Hearing {
 
 /// What happened.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the fields are what the sentence above each speaks of")]
 pub enum Input {
     /// Time went by.
     Wake,
@@ -178,6 +180,7 @@ pub enum Input {
 
 /// What to do about it.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the fields are what the sentence above each speaks of")]
 pub enum Output {
     /// Publish on this control topic.
     Publish { channel: Channel, message: Control },
@@ -227,15 +230,26 @@ pub struct Controller {
     outputs: VecDeque<Output>,
 }
 
+/// Who a controller is to others.
+#[derive(Clone, Copy, Debug)]
+pub struct Speaker<'a> {
+    /// What it speaks, all at once.
+    pub dialects: &'a [Dialect],
+    /// What it signs its messages with: its node's name.
+    pub source: &'a str,
+    /// The namespace in which systems not heard of are looked for.
+    pub home: &'a str,
+}
+
 impl Controller {
-    /// A controller of one dialect that signs as `source`; `home` is the namespace in which systems not heard of are
-    /// looked for.
+    /// A controller of one dialect; see [`Speaker`] for `source` and `home`.
     pub fn new(settings: Settings, source: &str, home: &str, now: Now) -> Self {
-        Self::speaking(&[Dialect::default()], settings, source, home, now)
+        Self::speaking(Speaker { dialects: &[Dialect::default()], source, home }, settings, now)
     }
 
     /// A controller of several dialects at once.
-    pub fn speaking(dialects: &[Dialect], settings: Settings, source: &str, home: &str, now: Now) -> Self {
+    pub fn speaking(speaker: Speaker<'_>, settings: Settings, now: Now) -> Self {
+        let Speaker { dialects, source, home } = speaker;
         Self {
             settings,
             source: source.to_owned(),

@@ -30,6 +30,7 @@ pub(super) struct Awaited {
 
 /// A system's standing towards sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are what the sentence above each speaks of")]
 pub enum Membership {
     /// In none that we know of.
     #[default]

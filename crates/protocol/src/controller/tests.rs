@@ -1206,7 +1206,11 @@ fn nobody_is_missed_by_a_controller_that_could_not_hear_of_it() {
     let memory = session_of_one().controller.memory().clone();
     let settings = Settings { poll_period: Some(Duration::from_secs(1)), ..Settings::default() };
     for (dialect, home, confined) in [(Dialect::Device, "/", false), (Dialect::Mocap, "/lab", true)] {
-        let mut controller = Controller::speaking(&[dialect], settings.clone(), "boss", home, at(0));
+        let mut controller = Controller::speaking(
+            Speaker { dialects: &[dialect], source: "boss", home },
+            settings.clone(),
+            at(0),
+        );
         controller.recall_all(memory.clone(), confined, at(0));
         let mut rig = Rig { controller, said: Vec::new(), millis: 0 };
         rig.put(Input::Wake, 20_000);
@@ -1297,7 +1301,11 @@ fn a_state_that_was_just_learnt_is_not_asked_for_again() {
 #[test]
 fn a_system_of_several_dialects_is_one_system() {
     let mut rig = Rig::with(&[]);
-    rig.controller = Controller::speaking(&Dialect::ALL, Settings::default(), "boss", "/", at(0));
+    rig.controller = Controller::speaking(
+        Speaker { dialects: &Dialect::ALL, source: "boss", home: "/" },
+        Settings::default(),
+        at(0),
+    );
     for dialect in [Dialect::Device, Dialect::Mocap] {
         let announcement = Announcement { source: "a".into(), ..Announcement::default() };
         let (channel, participant) = (Channel::new(dialect, "/"), Some(process_number(1)));
