@@ -275,6 +275,9 @@ fn obey(app: &mut App, output: Output, tape: &Tape<App>, node: &Node, arguments:
                     log::info!(target: node.logger(), "session {session:?}: recording to {}", take.folder().display());
                     let chosen = app.chosen.clone();
                     tape.attach(take.recorder(), move |topic| chosen.borrow().contains(topic));
+                    if resume {
+                        app.follower.recount(take.recorder().before());
+                    }
                     app.told = false;
                     app.take = Some(take);
                 }

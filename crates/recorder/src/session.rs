@@ -254,6 +254,14 @@ impl Follower {
         self.manifest.as_ref()
     }
 
+    /// What an earlier recorder of the same take really left behind: killed, it had taken more than it had written.
+    pub fn recount(&mut self, kept: &BTreeMap<String, u64>) {
+        let Some(Manifest { earlier, topics, .. }) = &mut self.manifest else { return };
+        for (name, entry) in earlier.iter_mut().chain(topics) {
+            entry.messages = kept.get(name).copied().unwrap_or(0);
+        }
+    }
+
     /// Topics that the systems of the take announced.
     pub fn topics(&self) -> impl Iterator<Item = &str> {
         let systems = self.manifest.iter().flat_map(|manifest| manifest.systems.values());

@@ -53,6 +53,21 @@ fn commands_go_through_a_running_controller_and_it_tells_who_is_frozen() {
 }
 
 #[test]
+fn whose_data_is_looked_at_are_all_known_also_beside_a_running_controller() {
+    let stage = Stage::new();
+    let names = ["one", "two", "three", "four"];
+    let _systems = names.map(|name| stage.system(&["--kind", "auxiliary", "--name", name]));
+    let daemon = stage.controller(&["run"]);
+    for name in names {
+        daemon.wait_for_line(&format!("[{name}] is inactive"), PATIENCE);
+    }
+    let output = stage.command(&["start", "--all", "--check-data", "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["systems"].as_array().unwrap().len(), names.len(), "{report}");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
 fn a_running_controller_keeps_an_appointment() {
     let stage = Stage::new();
     let one = stage.system(&["--kind", "auxiliary", "--name", "one"]);

@@ -2,7 +2,7 @@
 
 use std::{
     path::PathBuf,
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
     sync::OnceLock,
     time::Duration,
 };
@@ -76,9 +76,13 @@ impl Stage {
         self.prepare(mocap_system(), arguments)
     }
 
-    /// A running `mocap-controller`.
+    /// A running `mocap-controller`; one that stays can be asked when this returns.
     pub(crate) fn controller(&self, arguments: &[&str]) -> Daemon {
-        Daemon::spawn(self.prepare_command(arguments))
+        let daemon = Daemon::spawn(self.prepare_command(arguments));
+        if arguments.contains(&"run") {
+            daemon.wait_for_line("controlling dialect", PATIENCE);
+        }
+        daemon
     }
 
     pub(crate) fn prepare_command(&self, arguments: &[&str]) -> Command {
@@ -192,6 +196,16 @@ impl Observer {
         let stamp = self.node.now();
         let message = Control { control_type: 1, stamp, system_source: system.into(), ..Control::default() };
         self.say_raw(cdr::to_payload(&message));
+    }
+
+    /// `mocap-controller` run to its end while this node goes on: one that falls silent might be a system.
+    #[track_caller]
+    pub(crate) fn command(&mut self, stage: &Stage, arguments: &[&str]) -> Output {
+        let mut command = stage.prepare_command(arguments);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut child = child.expect("mocap-controller can be run");
+        self.until("the command ends", |_| child.try_wait().expect("a child").is_some());
+        child.wait_with_output().expect("it has ended")
     }
 
     pub(crate) fn say_raw(&mut self, payload: Vec<u8>) {

@@ -28,6 +28,7 @@ pub use event::{Event, Level};
 pub use report::{Failure, Outcome, Proof, Reason, Report, SystemResult};
 pub use request::Ask;
 use request::Request;
+use sessions::{GivenUp, Taking};
 pub use sessions::{Membership, Memory};
 pub use systems::{Answer, Presence, System};
 
@@ -212,11 +213,12 @@ pub struct Controller {
     systems: BTreeMap<SystemId, System>,
     requests: BTreeMap<u64, Request>,
     deadlines: Deadlines,
-    /// Whom the previous requests asked and who has not acknowledged, with the session they were asked for: their
-    /// acknowledgements are late, not unexpected.
-    given_up: BTreeMap<(SystemId, Command), String>,
-    /// The session another controller opened last, for systems that acknowledge to it.
-    foreign: Option<Control>,
+    /// Whom the previous requests asked and who has not acknowledged: their acknowledgements are late, not unexpected.
+    given_up: BTreeMap<(SystemId, Command), GivenUp>,
+    /// What another controller said last and when, for systems that acknowledge to it.
+    foreign: Option<(Control, Duration)>,
+    /// Who was in a session when its lease ended, should it turn out to live.
+    lost: BTreeMap<SystemId, (Participant, Taking)>,
     /// Systems of an earlier life of this controller that have not shown up yet.
     remembered: Memory,
     memory: Memory,
@@ -260,6 +262,7 @@ impl Controller {
             deadlines: Deadlines::default(),
             given_up: BTreeMap::new(),
             foreign: None,
+            lost: BTreeMap::new(),
             remembered: Memory::default(),
             memory: Memory::default(),
             memory_said: false,
@@ -361,7 +364,7 @@ impl Controller {
                         self.query(&id, now);
                     }
                 }
-                Timer::Orphan(system, command) => self.event(Event::Unexpected { system, command }),
+                Timer::Orphan(id, command) => self.orphaned(&id, command, now),
                 Timer::Dropped(id) => self.unexplained(&id),
                 Timer::Twins(id) => self.outlived(&id),
                 Timer::Foreign(id) => self.overdue(&id, now),

@@ -34,6 +34,8 @@ pub enum Failure {
     NoAnswer,
     /// It acknowledged, and does not tell its state.
     Unconfirmed,
+    /// Its state is the one asked for, but the opposite command, sent a moment before, is not answered.
+    InDoubt,
     /// It is in a state from which the command is not possible, so it was not sent.
     WrongState(State),
     /// It was sent the command, yet stays where it was until the deadline.
@@ -174,6 +176,7 @@ impl Failure {
             Self::NotAsked => "not_asked",
             Self::NoAnswer => "no_answer",
             Self::Unconfirmed => "unconfirmed",
+            Self::InDoubt => "in_doubt",
             Self::WrongState(_) => "wrong_state",
             Self::Refused(_) => "refused",
             Self::Aborted(_) => "transition_failed",
@@ -218,6 +221,10 @@ impl Failure {
             ),
             Self::Unconfirmed => format!(
                 "acknowledged, but {full}/get_state does not answer, so whether it did is not known: ask for its status"
+            ),
+            Self::InDoubt => format!(
+                "its state is as asked for, but it has not answered the opposite command of a moment ago and may follow \
+                 it yet: {verb} it again"
             ),
             Self::WrongState(State::Unconfigured) => {
                 format!("not configured yet: run `ros2 lifecycle set {full} configure`, then {verb} again")
