@@ -154,9 +154,7 @@ fn sessions_end_and_others_follow() {
             ours.turn();
         }
         if sample % 100 == 99 {
-            turn_until("heard", &mut [&mut ours], |_| {
-                peer.samples("r").len() > sample
-            });
+            turn_until("heard", &mut [&mut ours], |_| peer.samples("r").len() > sample);
         }
     }
     let sessions = sniffer.filter_map(|line| line.starts_with("session").then_some(())).len();
