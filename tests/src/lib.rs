@@ -16,6 +16,7 @@ mod rig;
 #[cfg(feature = "scenario")]
 pub mod scenario;
 pub mod soak;
+mod ur_client;
 mod usage;
 mod wait;
 
@@ -31,5 +32,6 @@ pub use judge::BagJudge;
 pub use process::Daemon;
 #[cfg(feature = "scenario")]
 pub use rig::Rig;
+pub use ur_client::ur_rtde_reads;
 pub use usage::{ThreadUsage, Usage};
 pub use wait::{eventually, eventually_some};

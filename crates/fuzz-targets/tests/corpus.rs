@@ -50,6 +50,11 @@ fn web() {
     each("web", rosless_fuzz_targets::web);
 }
 
+#[test]
+fn ur() {
+    each("ur", rosless_fuzz_targets::ur);
+}
+
 /// Seeds cut, joined and damaged at random, `ROSLESS_FUZZ_RUNS` times; where there is no fuzzing toolchain that is the long run.
 #[test]
 fn web_at_random() {
