@@ -302,7 +302,7 @@ fn a_sequence_blends_and_does_not_stop_between() {
     let mut slowest = f64::INFINITY;
     bench.until("the last one runs", |bench| {
         slowest = slowest.min(bench.driver.sample().unwrap().joints.velocity.amax());
-        bench.events.contains(&RobotEvent::Blended(2, 3))
+        bench.events.contains(&Blended(2, 3))
     });
     bench.until_status(ExecutionState::Success);
     use RobotEvent::{Blended, Finished, Started};
@@ -386,6 +386,7 @@ fn a_pause_holds_the_arm_and_resume_goes_on() {
     assert!(bench.driver.pause(bench.now));
     bench.carry();
     bench.until("it stands", |bench| !bench.moving());
+    bench.run(500);
     let stood = bench.robot.joints();
     bench.run(20_000);
     assert!((bench.robot.joints() - stood).amax() < 1e-9);
@@ -401,6 +402,7 @@ fn what_our_model_cannot_do_never_reaches_the_robot() {
     let before = bench.robot.joints();
     bench.send(ptp(Joints::repeat(9.0)));
     bench.until_status(ExecutionState::Error);
+    bench.run(4);
     let Some(RobotEvent::Failed(0, reason)) = bench.events.last() else { panic!("{:?}", bench.events) };
     assert!(reason.contains("joint limits"), "{reason}");
     assert!((bench.robot.joints() - before).amax() < 1e-9);
@@ -570,7 +572,8 @@ fn a_slow_slider_is_no_fault_and_a_robot_that_does_not_come_on_is() {
     bench.say("slider 0.05");
     bench.send(ptp(away()));
     bench.until_status(ExecutionState::Success);
-    assert!(bench.now > Duration::from_secs(12), "at 5 % it takes twenty times as long: {:?}", bench.now);
+    // Longer than its time-out would be at full speed.
+    assert!(bench.now > Duration::from_secs(10), "{:?}", bench.now);
     bench.say("slider 1");
     // It says that it goes at full speed, and does not.
     bench.say("slow 0.01");
