@@ -7,7 +7,7 @@
 
 use std::{error::Error, time::Duration};
 
-use rosless_graph::{Context, EventLoop, Qos, Sample, config};
+use rosless_graph::{Context, EventLoop, Sample, TopicQos, config};
 use rosless_wire::std_msgs::msg::Int32;
 
 const TOPIC: &str = "numbers";
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn talk(context: &Context, count: i32) -> Result<(), Box<dyn Error>> {
     let node = context.node("talker")?;
-    let publisher = node.publisher::<Int32>(TOPIC, Qos::default().keep_all())?;
+    let publisher = node.publisher::<Int32>(TOPIC.keep_all())?;
     let event_loop = EventLoop::new(context)?;
     let listeners = std::env::var("LISTENERS").map_or(Ok(1), |number| number.parse())?;
     let mut next = 0;
@@ -63,7 +63,7 @@ fn listen(context: &Context, count: i32) -> Result<(), Box<dyn Error>> {
             println!("all heard");
         }
     };
-    event_loop.subscribe(&node, TOPIC, Qos::default().keep_all(), hear)?;
+    event_loop.subscribe(&node, TOPIC.keep_all(), hear)?;
     println!("listening");
     Ok(event_loop.run(&mut 0)?)
 }

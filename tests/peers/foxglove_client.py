@@ -14,7 +14,7 @@ from foxglove_websocket.types import BinaryOpcode, ClientBinaryOpcode
 
 async def main(url, protocol):
     result = {"messages": []}
-    channels, services = {}, {}
+    channels, services, schemas = {}, {}, {}
     async with websockets.connect(url, subprotocols=[protocol], origin=None) as socket:
         result["protocol"] = socket.subprotocol
 
@@ -23,6 +23,7 @@ async def main(url, protocol):
                 message = await asyncio.wait_for(socket.recv(), 40)
                 if isinstance(message, str):
                     message = json.loads(message)
+                    schemas.update({s["id"]: s for s in message.get("schemas", [])})
                     channels.update({c["topic"]: c for c in message.get("channels", [])})
                     services.update({s["name"]: s for s in message.get("services", [])})
                 if (found := done(message)) is not None:
@@ -40,6 +41,9 @@ async def main(url, protocol):
         result["capabilities"] = (await until(op("serverInfo")))["capabilities"]
         await until(lambda _: True if "/chatter" in channels and "/switch" in services else None)
         result["channel"] = channels["/chatter"]
+        if (number := result["channel"].get("schemaId")) is not None:
+            # The newest generation: each definition comes once, and channels name its number.
+            result["schema"] = schemas[number]
 
         await say(op="subscribe", subscriptions=[{"id": 5, "channelId": result["channel"]["id"]}])
         for _ in range(3):

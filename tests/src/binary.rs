@@ -5,7 +5,7 @@ use std::{
     process::Command,
 };
 
-/// Builds the binary `name` of package `rosless-<name>` (nothing to do when it is fresh) and returns its path.
+/// Builds the binary `name` of this workspace (nothing to do when it is fresh) and returns its path.
 ///
 /// Cargo builds only the binaries of the package under test; `own` is one of those, from `env!("CARGO_BIN_EXE_…")`, and
 /// tells target directory and profile.
@@ -15,7 +15,7 @@ use std::{
 pub fn sibling_binary(own: &str, name: &str) -> PathBuf {
     let folder = Path::new(own).parent().expect("a binary lies in a folder");
     let target = folder.parent().expect("a profile's folder lies in the target directory");
-    build(target, folder, &["--package", &format!("rosless-{name}"), "--bin", name]);
+    build(target, folder, &["--bin", name]);
     folder.join(name)
 }
 
@@ -27,11 +27,11 @@ pub fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("a test knows its file");
     let folder = test.ancestors().nth(2).expect("tests lie in target/<profile>/deps");
     let target = folder.parent().expect("a profile's folder lies in the target directory");
-    build(target, folder, &["--package", "rosless-tests", "--example", name]);
+    build(target, folder, &["--example", name]);
     folder.join("examples").join(name)
 }
 
-/// Builds these binaries of packages `rosless-<name>` and returns the folder they lie in.
+/// Builds these binaries and returns the folder they lie in.
 ///
 /// # Panics
 /// When they cannot be built.
@@ -40,14 +40,14 @@ pub(crate) fn binaries(names: &[&str]) -> PathBuf {
     let test = std::env::current_exe().expect("a test knows its file");
     let folder = test.ancestors().nth(2).expect("tests lie in target/<profile>/deps");
     let target = folder.parent().expect("a profile's folder lies in the target directory");
-    let packages: Vec<_> = names.iter().map(|name| format!("--package=rosless-{name}")).collect();
-    build(target, folder, &packages.iter().map(String::as_str).chain(["--bins"]).collect::<Vec<_>>());
+    build(target, folder, &names.iter().flat_map(|name| ["--bin", name]).collect::<Vec<_>>());
     folder.to_owned()
 }
 
 fn build(target: &Path, folder: &Path, what: &[&str]) {
     let mut build = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
-    build.args(["build", "--quiet"]).args(what).arg("--target-dir").arg(target);
+    // Of the whole workspace, because one package alone would have features of its own, and everything below it is built again.
+    build.args(["build", "--quiet", "--workspace"]).args(what).arg("--target-dir").arg(target);
     if folder.file_name().is_some_and(|profile| profile == "release") {
         build.arg("--release");
     }

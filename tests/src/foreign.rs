@@ -101,15 +101,16 @@ impl Vendor {
         }
     }
 
-    /// Plays the example client of the first motion primitive controller from a Cyclone participant, to its end: what it
+    /// Plays a client of `peers` (`original_client.py`, `trajectory_client.py`) from a Cyclone participant, to its end: what it
     /// says. `None` and panics as [`Self::start`].
-    pub fn play_original_client(domain: u16) -> Option<std::process::Output> {
+    pub fn play(script: &str, domain: u16, arguments: &[String]) -> Option<std::process::Output> {
         let python = match Self::Cyclone.command() {
             Ok(command) => command.get_program().to_owned(),
             Err(reason) => return Self::Cyclone.missing(&reason),
         };
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/original_client.py");
-        let output = Command::new(python).arg(script).args([&domain.to_string(), "127.0.0.1"]).output();
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(script);
+        let mut command = Command::new(python);
+        let output = command.arg(script).args([&domain.to_string(), "127.0.0.1"]).args(arguments).output();
         Some(output.expect("the client can be run"))
     }
 

@@ -28,7 +28,7 @@ pub use domain::DomainLease;
 pub use foreign::{ForeignEndpoint, ForeignPeer, ForeignSample, Vendor};
 pub use hosts::TwoHosts;
 pub use json_page::assert_documented;
-pub use judge::BagJudge;
+pub use judge::{BagJudge, NatnetJudge};
 pub use process::Daemon;
 #[cfg(feature = "scenario")]
 pub use rig::Rig;

@@ -14,7 +14,7 @@ type Answer<S, R> = Box<dyn FnOnce(&mut S, Result<R, CallError>)>;
 /// ```ignore
 /// let mut rig = Rig::<Vec<String>>::new();
 /// let _daemon = Daemon::spawn(rig.domain.command(env!("CARGO_BIN_EXE_talker"), &["run"]));
-/// rig.events.subscribe::<Text>(&rig.node, "chatter", Qos::default(), |seen, s| seen.push(s.message.data)).unwrap();
+/// rig.events.subscribe::<Text>(&rig.node, "chatter", |seen, s| seen.push(s.message.data)).unwrap();
 /// rig.until("the talker talks", |seen| !seen.is_empty());
 /// ```
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! What the console costs: idle beside the daemons of `rosless up`, with ten clients on twenty topics beside a bare
 //! tungstenite echo, its first page, and its size.
 //!
-//! `cargo bench -p rosless-console`
+//! `cargo bench -p rosless-console` takes about a minute and a half.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints for people")]
 
@@ -16,7 +16,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rosless_graph::Qos;
 use rosless_tests::{
     Daemon, DomainLease, Rig, Usage,
     bench::{Figure, effort},
@@ -106,7 +105,7 @@ fn idle() {
         })
         .collect();
     let (console, _) = console(&domain);
-    thread::sleep(Duration::from_secs(effort(10, 5)));
+    thread::sleep(Duration::from_secs(effort(6, 4)));
     let watched = Duration::from_secs(effort(30, 10));
     let before = Usage::of(console.pid()).expect("it runs");
     let begin = Instant::now();
@@ -158,9 +157,7 @@ fn connect(host: &str, protocol: &'static str) -> WebSocket<TcpStream> {
 fn console_per_message(foxglove: bool) -> (f64, f64, usize, u64) {
     let mut rig = Rig::<()>::on(DomainLease::acquire(), "source");
     let topics: Vec<_> = (0..TOPICS)
-        .map(|n| {
-            rig.node.publisher::<JointState>(&format!("/joints_{n}"), Qos::default()).expect("publisher")
-        })
+        .map(|n| rig.node.publisher::<JointState>(&format!("/joints_{n}")).expect("publisher"))
         .collect();
     let joints = JointState {
         name: (1..=6).map(|n| format!("joint_{n}")).collect(),
@@ -187,7 +184,7 @@ fn console_per_message(foxglove: bool) -> (f64, f64, usize, u64) {
     rig.observe(Duration::from_secs(3));
     let before =
         (Usage::of(console.pid()).expect("it runs").cpu(), counted.load(Ordering::Relaxed), Instant::now());
-    rig.observe(Duration::from_secs(effort(15, 5)));
+    rig.observe(Duration::from_secs(effort(12, 5)));
     let cpu = Usage::of(console.pid()).expect("it runs").cpu() - before.0;
     let messages = counted.load(Ordering::Relaxed) - before.1;
     let seconds = before.2.elapsed().as_secs_f64();
@@ -311,7 +308,7 @@ fn echo_per_message(rate: f64, size: usize) -> f64 {
     };
     thread::sleep(Duration::from_secs(1));
     let before = (echo(), counted.load(Ordering::Relaxed));
-    thread::sleep(Duration::from_secs(effort(10, 4)));
+    thread::sleep(Duration::from_secs(effort(8, 4)));
     let (cpu, messages) = (echo() - before.0, counted.load(Ordering::Relaxed) - before.1);
     ended.store(true, Ordering::Relaxed);
     clients.into_iter().for_each(|client| client.join().expect("it ended well"));

@@ -218,7 +218,7 @@ impl App {
         let offered = || request.words("sec-websocket-protocol");
         if let Some(protocol) = rosless_foxglove::choose(offered()) {
             if self.server.upgrade(id, Some(protocol), now, &mut self.events) {
-                let speech = Speech::Foxglove(rosless_foxglove::Session::default());
+                let speech = Speech::Foxglove(rosless_foxglove::Session::new(protocol));
                 self.peers.insert(id, Peer { role, speech, name: format!("Foxglove client {}", id.0) });
                 self.foxglove_came(id, role);
             }

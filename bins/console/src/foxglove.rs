@@ -11,7 +11,7 @@ use std::{
 };
 
 use rosless_foxglove::{
-    Advertised, Catalogue, Request, ServiceType, Wrong,
+    Advertised, Catalogue, Request, ServiceType, Told, Wrong,
     message::{self, Level, Uses},
 };
 use rosless_graph::{
@@ -105,12 +105,21 @@ impl App {
         // The newcomer gets all; the others what is new since they last heard.
         let told = self.update_catalogue();
         for other in self.foxglove_clients().into_iter().filter(|other| *other != id) {
-            told.iter().for_each(|text| self.answer(other, text.clone()));
+            self.foxglove_tell(other, &told);
         }
-        self.foxglove.catalogue.introduction().into_iter().for_each(|text| self.answer(id, text));
+        self.foxglove_tell(id, &self.foxglove.catalogue.introduction());
     }
 
-    fn update_catalogue(&mut self) -> Vec<String> {
+    fn foxglove_tell(&mut self, id: ClientId, told: &[Told]) {
+        for told in told {
+            let Some(text) = self.foxglove_session(id).map(|session| session.words(told).to_owned()) else {
+                return;
+            };
+            self.answer(id, text);
+        }
+    }
+
+    fn update_catalogue(&mut self) -> Vec<Told> {
         let graph = self.graph();
         let own = self.context.gid().prefix();
         let topics: BTreeSet<_> = graph
@@ -163,7 +172,7 @@ impl App {
         }
         let told = self.update_catalogue();
         for id in clients {
-            told.iter().for_each(|text| self.answer(id, text.clone()));
+            self.foxglove_tell(id, &told);
             let listened = self.foxglove_session(id).map_or_else(BTreeSet::new, |session| session.listened());
             for channel in listened {
                 if self.foxglove.catalogue.channel(channel).is_none() {

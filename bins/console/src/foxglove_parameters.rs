@@ -182,7 +182,7 @@ impl App {
                 }
             }
         };
-        match self.handle.subscribe(&self.node, "/parameter_events", Qos::parameter_events(), changed) {
+        match self.handle.subscribe(&self.node, ("/parameter_events", Qos::parameter_events()), changed) {
             Ok(subscription) => self.foxglove.parameter_events = Some(subscription),
             Err(error) => log::warn!(target: self.node.logger(), "/parameter_events: {error}"),
         }

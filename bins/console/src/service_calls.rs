@@ -126,7 +126,7 @@ impl App {
             if self.publishers.len() >= MOST_KEPT {
                 self.publishers.pop_first();
             }
-            let publisher = self.node.raw_publisher(topic, &known.name, &known.hash, Qos::default());
+            let publisher = self.node.raw_publisher(topic, (&known.name, &known.hash));
             let publisher = publisher.map_err(|error| error.to_string())?;
             self.publishers.insert(key.clone(), (publisher, monotonic()));
         }

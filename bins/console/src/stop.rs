@@ -2,7 +2,6 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rosless_graph::Qos;
 use rosless_wire::std_msgs::msg::Float32MultiArray;
 use serde_json::json;
 
@@ -83,11 +82,8 @@ impl App {
         let target = format!("{namespace}/ang_debug");
         let mut done = false;
         let state = format!("{namespace}/arm_ang_angv");
-        let subscribed = self.handle.subscribe::<Float32MultiArray>(
-            &self.node,
-            &state,
-            Qos::default(),
-            move |app: &mut App, sample| {
+        let subscribed =
+            self.handle.subscribe::<Float32MultiArray>(&self.node, &state, move |app: &mut App, sample| {
                 if std::mem::replace(&mut done, true) {
                     return;
                 }
@@ -101,8 +97,7 @@ impl App {
                 if sent.is_err() {
                     app.stopped(&target, Some("its type is not known".to_owned()));
                 }
-            },
-        );
+            });
         match subscribed {
             Ok(subscription) => {
                 self.handle.once(PATIENCE, move |_| subscription.close());

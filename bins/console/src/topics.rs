@@ -188,10 +188,8 @@ impl App {
         let heard = key.clone();
         self.handle.subscribe_raw(
             &self.node,
-            &key.0,
-            &known.name,
-            &known.hash,
-            qos,
+            (&key.0, qos),
+            (&known.name, &known.hash),
             move |app: &mut App, sample| {
                 app.heard(&heard, sample);
             },

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use rosless_graph::{Gid, Publisher, Qos, Subscription, monotonic};
+use rosless_graph::{Gid, Publisher, Qos, Subscription, TopicQos, monotonic};
 use rosless_mechanism::{
     Profile, Status, Time,
     engine::Which,
@@ -191,7 +191,7 @@ impl App {
                     }
                 }
             };
-            all.push(handle.subscribe::<D::Sensors>(node, &format!("{space}/{sensors}"), qos, heard)?);
+            all.push(handle.subscribe::<D::Sensors>(node, (&format!("{space}/{sensors}"), qos), heard)?);
             let (name, own) = (space.to_owned(), self.context.gid().prefix());
             let told = move |app: &mut App, sample: rosless_graph::Sample<D::Actuators>| {
                 let Some(open) = app.benches.get_mut(&name) else { return };
@@ -210,11 +210,11 @@ impl App {
                     }
                 }
             };
-            all.push(handle.subscribe::<D::Actuators>(node, &format!("{space}/{commands}"), qos, told)?);
+            all.push(handle.subscribe::<D::Actuators>(node, (&format!("{space}/{commands}"), qos), told)?);
         }
         let name = space.to_owned();
         let topic = format!("{space}/{NODE}/{TOPIC}");
-        all.push(handle.subscribe::<Text>(node, &topic, Qos::latched(), move |app: &mut App, sample| {
+        all.push(handle.subscribe::<Text>(node, topic.latched(), move |app: &mut App, sample| {
             if let (Some(open), Ok(status)) =
                 (app.benches.get_mut(&name), Status::from_json(&sample.message.data))
             {
@@ -279,10 +279,8 @@ impl App {
             match (open.bench.wants_publisher(which, now), outlet.is_some()) {
                 (true, false) => {
                     let made = match open.bench.params().profile {
-                        Profile::Document => {
-                            self.node.publisher(&topic, Qos::default()).map(Outlet::Document)
-                        }
-                        Profile::Nucleo => self.node.publisher(&topic, Qos::default()).map(Outlet::Nucleo),
+                        Profile::Document => self.node.publisher(&topic).map(Outlet::Document),
+                        Profile::Nucleo => self.node.publisher(&topic).map(Outlet::Nucleo),
                     };
                     match made {
                         Ok(made) => *outlet = Some(made),

@@ -57,12 +57,14 @@ addEventListener("popstate", show);
 
 const stop = document.getElementById("stop");
 function stopAll() {
+  // A question that is open does not come before it.
+  document.querySelectorAll("dialog[open]").forEach((dialog) => dialog.close());
   stop.classList.remove("sent"); void stop.offsetWidth; stop.classList.add("sent");
   link.ask("stop").catch((error) => notice(`STOP was not sent: ${error.message}`, "error"));
 }
 stop.addEventListener("click", stopAll);
 addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && !document.querySelector("dialog[open]")) { event.preventDefault(); stopAll(); }
+  if (event.key === "Escape") { event.preventDefault(); stopAll(); }
 }, true);
 
 const pill = document.getElementById("link");

@@ -94,9 +94,9 @@ export default function (main, page) {
     return null;
   }
   page.on(window, "keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || document.querySelector("dialog[open]") || event.target.matches?.("input:not([type=range]), select, textarea")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.target.matches?.("input:not([type=range]), select, textarea")) return;
     if (event.key === " ") { event.preventDefault(); document.getElementById("stop").click(); }
-    if (event.key === "t") shoot();
+    if (event.key === "t" && !document.querySelector("dialog[open]")) shoot();
   });
 
   const viewCard = h("div.card", view.element, plan);

@@ -66,9 +66,9 @@ export default function (main, page) {
     if (status) quietly(() => link.call(`${space}/set_bonbori`, "std_srvs/srv/SetBool", { data: !status.bonbori.lit }));
   }
   page.on(window, "keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches?.("input, select, textarea") || document.querySelector("dialog[open]")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches?.("input, select, textarea")) return;
     if (event.key === " ") { event.preventDefault(); if (!event.repeat) document.getElementById("stop").click(); return; }
-    if (event.repeat) return;
+    if (event.repeat || document.querySelector("dialog[open]")) return;
     if (event.key === "b") bonbori();
     else if (KEYS[event.key]) ask(...KEYS[event.key]);
   });

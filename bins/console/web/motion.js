@@ -12,7 +12,7 @@ const CODES = ["IDLE", "EXECUTING", "SUCCESS", "ERROR", "STOPPING", "STOPPED"];
 const STATES = { IDLE: "", EXECUTING: "good", SUCCESS: "good", ERROR: "bad", STOPPING: "warn", STOPPED: "warn" };
 
 export default function (main, page) {
-  let node = null, older = true, reference = "", ends = [], robot = null, base = "", queue = null, joints = null, path = [], plan = null, ghost = null, told = 0, source = null, gone = true, later = 0, pathAt = 0, figured = 0, refresh = () => {};
+  let node = null, older = true, reference = "", ends = [], robot = null, base = "", queue = null, joints = null, path = [], plan = null, ghost = null, told = 0, source = null, gone = true, later = 0, pathAt = 0, figured = 0, described = null, endDescription = () => {}, refresh = () => {};
   const frames = new Frames(), markers = new Markers(), items = new Map(), sent = new Map(), seen = new Set(), log = [];
   const about = h("p.dim"), slot = h("span.row"), choice = h("select", { "aria-label": "Controller", onchange: () => { location.hash = choice.value; look(); } });
   const state = value(1500), depth = h("span.num"), ready = h("span.dim"), pause = h("button", { onclick: () => hold() }, "Pause"), reset = h("button", { onclick: () => makeReady() }, "Reset"), why = h("p.locked");
@@ -49,6 +49,7 @@ export default function (main, page) {
     fill(choice, [...found.keys()].sort().map((name) => h("option", { value: name, selected: name === next }, name)));
     choice.hidden = found.size < 2;
     if (next && next !== node) follow(next, found.get(next));
+    if (node) followDescription();
     gone = !next;
     draw();
   }
@@ -60,12 +61,12 @@ export default function (main, page) {
 
   function follow(next, type) {
     ends.splice(0).forEach((end) => end());
+    described = null;
     node = next; older = type === OLDER; reference = `${node}/reference`;
     items.clear(); sent.clear(); seen.clear(); log.length = 0; markers.clear(); queue = null; robot = null; path = []; source = null;
     const space = node.slice(0, node.lastIndexOf("/")), name = node.slice(node.lastIndexOf("/") + 1);
     fill(slot, page.operator(name === "motion_primitive_controller" ? (space ? `${space}/motion` : "motion") : node));
     const hear = (topic, kind, act, period, keep) => ends.push(link.subscribe(topic, kind, (m, info) => m && act(m, info), period, keep));
-    hear(`${space}/robot_description`, TEXT, (m) => describe(m.data), 0);
     hear(`${space}/joint_states`, "sensor_msgs/msg/JointState", moved, 40);
     hear(`${node}/markers`, "visualization_msgs/msg/MarkerArray", (m, info) => {
       markers.hear(m);
@@ -89,6 +90,16 @@ export default function (main, page) {
       try { happened(JSON.parse(m.data), info.t, info.sent ?? info.t); } catch { /* not one of ours */ }
     }, 0, KEPT);
   }
+  /** Beside another robot a controller's description has a name of its own: the one that the controller publishes is the one. */
+  function followDescription() {
+    const own = (link.graph?.topics ?? []).filter((t) => t.name.endsWith("/robot_description") && t.publishers.some((p) => p.node === node));
+    const topic = own[0]?.name ?? `${node.slice(0, node.lastIndexOf("/"))}/robot_description`;
+    if (topic === described) return;
+    described = topic;
+    endDescription();
+    endDescription = link.subscribe(topic, TEXT, (m) => m && describe(m.data), 0);
+  }
+  page.ends(() => endDescription());
   function describe(text) {
     try {
       const found = new Robot(text);
@@ -239,7 +250,7 @@ export default function (main, page) {
     speeding = setTimeout(() => { quietly(() => link.publish(`${node}/speed_scaling_factor`, "control_msgs/msg/SpeedScalingFactor", { factor: Number(share.value) / 100 })).finally(() => { speeding = null; draw(); }); }, 120);
   });
   page.on(window, "keydown", (event) => {
-    if (event.key !== " " || event.ctrlKey || event.metaKey || event.altKey || event.repeat || document.querySelector("dialog[open]") || event.target.matches?.("input:not([type=range]):not([type=checkbox]), select, textarea")) return;
+    if (event.key !== " " || event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.target.matches?.("input:not([type=range]):not([type=checkbox]), select, textarea")) return;
     event.preventDefault();
     document.getElementById("stop").click();
   });

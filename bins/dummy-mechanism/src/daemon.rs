@@ -7,7 +7,7 @@ use std::{
 
 use rosless_cli::{Result, err};
 use rosless_graph::{
-    Context, EventLoop, Node, Publisher, Qos,
+    Context, EventLoop, Node, Publisher, TopicQos,
     config::Settings,
     monotonic,
     parameters::{Declared, Descriptor, NamedValue, ParameterValue, Table},
@@ -85,28 +85,28 @@ fn run_as<D: Dialect>(settings: Settings, options: &Run) -> Result<()> {
         hands: node.declare_table(by_hand)?,
         model: Model::new(speeds, options.auto, monotonic()),
         params: Params::defaults(D::PROFILE),
-        pedestal: node.publisher("daiza_state", Qos::default())?,
-        positions: node.publisher("~/positions", Qos::sensor_data())?,
-        doll: node.publisher("hina_state", Qos::default())?,
+        pedestal: node.publisher("daiza_state")?,
+        positions: node.publisher("~/positions".sensor_data())?,
+        doll: node.publisher("hina_state")?,
         node: node.clone(),
         complaint: String::new(),
     };
     dummy.follow_parameters();
     event_loop.on_parameter_change(&node, |dummy: &mut Dummy<D>, _| dummy.follow_parameters());
 
-    event_loop.subscribe::<D::Actuators>(&node, "daiza_clamp", Qos::default(), |dummy, sample| {
+    event_loop.subscribe::<D::Actuators>(&node, "daiza_clamp", |dummy, sample| {
         match D::PROFILE.read_pedestal_command(&sample.message.into()) {
             Ok(command) => dummy.model.command_pedestal(command, monotonic()),
             Err(reason) => dummy.complain(format!("daiza_clamp ignored: {reason}")),
         }
     })?;
-    event_loop.subscribe::<D::Actuators>(&node, "hina_dastpan", Qos::default(), |dummy, sample| {
+    event_loop.subscribe::<D::Actuators>(&node, "hina_dastpan", |dummy, sample| {
         match D::PROFILE.read_doll_command(&sample.message.into(), &dummy.params) {
             Ok(command) => dummy.model.command_doll(&command, monotonic()),
             Err(reason) => dummy.complain(format!("hina_dastpan ignored: {reason}")),
         }
     })?;
-    event_loop.subscribe::<Bool>(&node, "bonbori_msg", Qos::default(), |dummy, sample| {
+    event_loop.subscribe::<Bool>(&node, "bonbori_msg", |dummy, sample| {
         let light = if sample.message.data { "shines" } else { "is dark" };
         log::info!(target: dummy.node.logger(), "the lantern {light}");
     })?;

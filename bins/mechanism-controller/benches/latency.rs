@@ -11,7 +11,7 @@ mod rig;
 use std::time::{Duration, Instant};
 
 use rig::{Observed, Rig};
-use rosless_graph::{Publisher, Qos};
+use rosless_graph::Publisher;
 use rosless_mechanism::{Engine, Input, Params, Profile, Time, doll, messages::Document, pedestal};
 use rosless_tests::bench::{Figure, effort};
 use rosless_wire::mecha_control::msg::{MechaState, SensorStates};
@@ -28,7 +28,7 @@ fn main() {
 
     let mut rig = Rig::new::<Document>();
     let _controller = rig.controller(&[]);
-    let sensors = rig.node.publisher::<SensorStates>("daiza_state", Qos::default()).expect("publisher");
+    let sensors = rig.node.publisher::<SensorStates>("daiza_state").expect("publisher");
     let matched = sensors.clone();
     rig.until("the sensors are matched", move |_| matched.matched() > 0);
     mirror(&rig, sensors);

@@ -4,7 +4,7 @@ use std::{rc::Rc, time::Duration};
 
 use clap::{Subcommand, ValueEnum};
 use rosless_cli::{Failure, Result, args::within, err, exit, out, output};
-use rosless_graph::{Gid, Qos, config::Settings, monotonic, parameters::ParameterValue};
+use rosless_graph::{Gid, TopicQos, config::Settings, monotonic, parameters::ParameterValue};
 use rosless_mechanism::{
     Params, Profile,
     doll::{Guide, Lift},
@@ -172,7 +172,7 @@ fn run_as<D: Dialect>(
     let (node, event_loop, which) = (&session.node, &session.event_loop, actuator.which());
     let params = Rc::new(params);
     let topic = if which == Which::Pedestal { "daiza_clamp" } else { "hina_dastpan" };
-    let publisher = node.publisher::<D::Actuators>(topic, Qos::default())?;
+    let publisher = node.publisher::<D::Actuators>(topic)?;
     // Two publishers, or a stand-in beside a robot, tell nothing that an interlock may rely on.
     let admit = |context: rosless_graph::Context, late: Duration, of: Which| {
         move |seen: &mut Seen, publisher: Gid| {
@@ -188,9 +188,8 @@ fn run_as<D: Dialect>(
         }
     };
     let (with, late) = (params.clone(), Duration::from_secs_f64(params.sensor_timeout));
-    let sensors = Qos::default().best_effort();
     let admitted = admit(session.context.clone(), late, Which::Pedestal);
-    event_loop.subscribe::<D::Sensors>(node, "daiza_state", sensors, move |app, sample| {
+    event_loop.subscribe::<D::Sensors>(node, "daiza_state".best_effort(), move |app, sample| {
         if admitted(&mut app.own, sample.info.publisher)
             && let Ok(sensors) = D::PROFILE.read_pedestal_sensors(&sample.message.into())
         {
@@ -198,7 +197,7 @@ fn run_as<D: Dialect>(
         }
     })?;
     let admitted = admit(session.context.clone(), late, Which::Doll);
-    event_loop.subscribe::<D::Sensors>(node, "hina_state", sensors, move |app, sample| {
+    event_loop.subscribe::<D::Sensors>(node, "hina_state".best_effort(), move |app, sample| {
         if admitted(&mut app.own, sample.info.publisher)
             && let Ok(sensors) = D::PROFILE.read_doll_sensors(&sample.message.into())
         {
@@ -206,7 +205,7 @@ fn run_as<D: Dialect>(
         }
     })?;
     let (own, with) = (publisher.gid(), params.clone());
-    event_loop.subscribe::<D::Actuators>(node, topic, sensors, move |app, sample| {
+    event_loop.subscribe::<D::Actuators>(node, topic.best_effort(), move |app, sample| {
         let arrays = sample.message.into();
         if sample.info.publisher == own {
         } else if which == Which::Pedestal {

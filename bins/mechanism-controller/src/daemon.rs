@@ -7,7 +7,7 @@ use std::{
 
 use rosless_cli::Result;
 use rosless_graph::{
-    Context, EventLoop, Gid, GidPrefix, Handle, Node, Publisher, Qos, SampleInfo,
+    Context, EventLoop, Gid, GidPrefix, Handle, Node, Publisher, SampleInfo, TopicQos,
     action::{CancelResponse, GoalHandle, GoalId, GoalResponse},
     config::Settings,
     monotonic,
@@ -111,14 +111,14 @@ fn run_as<D: Dialect>(settings: Settings) -> Result<()> {
     let params = node.declare_table(Tuned(Params::defaults(D::PROFILE)))?;
     let mut controller = Controller::<D> {
         engine: Engine::new(params.read().0),
-        pedestal: node.publisher("daiza_clamp", Qos::default())?,
-        doll: node.publisher("hina_dastpan", Qos::default())?,
+        pedestal: node.publisher("daiza_clamp")?,
+        doll: node.publisher("hina_dastpan")?,
         // Latched: a lamp that joins late learns whether it should shine. Deeper than the one sample it needs, because one
         // batch of events may switch more than once.
-        lantern: node.publisher("bonbori_msg", Qos::latched().depth(8))?,
-        state: node.publisher(&format!("~/{TOPIC}"), Qos::latched())?,
-        status: node.publisher("~/status", Qos::latched())?,
-        diagnostics: node.publisher("/diagnostics", Qos::default())?,
+        lantern: node.publisher("bonbori_msg".latched().keep_last(8))?,
+        state: node.publisher(format!("~/{TOPIC}").latched())?,
+        status: node.publisher("~/status".latched())?,
+        diagnostics: node.publisher("/diagnostics")?,
         node: node.clone(),
         pedestal_goals: BTreeMap::new(),
         doll_goals: BTreeMap::new(),
@@ -138,28 +138,27 @@ fn run_as<D: Dialect>(settings: Settings) -> Result<()> {
     });
 
     // Microcontrollers publish best effort; whoever publishes reliably is heard as well.
-    let sensors = Qos::default().best_effort();
-    event_loop.subscribe::<D::Sensors>(&node, "daiza_state", sensors, |controller, sample| {
+    event_loop.subscribe::<D::Sensors>(&node, "daiza_state".best_effort(), |controller, sample| {
         let admitted = controller.admit(Which::Pedestal, &sample.info);
         let sensors = D::PROFILE.read_pedestal_sensors(&sample.message.into());
         let sensors = sensors.and_then(|sensors| admitted.map(|()| sensors));
         controller.engine.handle(Input::PedestalSensors(sensors), monotonic());
     })?;
-    event_loop.subscribe::<D::Sensors>(&node, "hina_state", sensors, |controller, sample| {
+    event_loop.subscribe::<D::Sensors>(&node, "hina_state".best_effort(), |controller, sample| {
         let admitted = controller.admit(Which::Doll, &sample.info);
         let sensors = D::PROFILE.read_doll_sensors(&sample.message.into());
         let sensors = sensors.and_then(|sensors| admitted.map(|()| sensors));
         controller.engine.handle(Input::DollSensors(sensors), monotonic());
     })?;
-    event_loop.subscribe::<MechaState>(&node, "mecha_state", Qos::default(), |controller, sample| {
+    event_loop.subscribe::<MechaState>(&node, "mecha_state", |controller, sample| {
         let MechaState { daiza_state: pedestal, hina_state: doll, bonbori_state: lantern } = sample.message;
         controller.engine.handle(Input::MechaState { pedestal, doll, lantern }, monotonic());
     })?;
-    event_loop.subscribe::<Text>(&node, "direct_mecha_command", Qos::default(), |controller, sample| {
+    event_loop.subscribe::<Text>(&node, "direct_mecha_command", |controller, sample| {
         controller.engine.handle(Input::Direct(sample.message.data), monotonic());
     })?;
     // Whoever else moves the actuators is listened to, so that "keep" never means "move back".
-    event_loop.subscribe::<D::Actuators>(&node, "daiza_clamp", sensors, |controller, sample| {
+    event_loop.subscribe::<D::Actuators>(&node, "daiza_clamp".best_effort(), |controller, sample| {
         if sample.info.publisher != controller.pedestal.gid()
             && let Ok(command) = D::PROFILE.read_pedestal_command(&sample.message.into())
         {
@@ -168,7 +167,7 @@ fn run_as<D: Dialect>(settings: Settings) -> Result<()> {
             controller.news = true;
         }
     })?;
-    event_loop.subscribe::<D::Actuators>(&node, "hina_dastpan", sensors, |controller, sample| {
+    event_loop.subscribe::<D::Actuators>(&node, "hina_dastpan".best_effort(), |controller, sample| {
         if sample.info.publisher != controller.doll.gid()
             && let Ok(command) =
                 D::PROFILE.read_doll_command(&sample.message.into(), controller.engine.params())
@@ -228,7 +227,7 @@ fn run_as<D: Dialect>(settings: Settings) -> Result<()> {
         |controller, now| controller.tell(now),
     );
     let own_state = format!("~/{TOPIC}");
-    event_loop.subscribe::<Text>(&node, &own_state, Qos::default(), |controller, sample| {
+    event_loop.subscribe::<Text>(&node, &own_state, |controller, sample| {
         if sample.info.publisher != controller.state.gid() {
             controller.controllers.insert(sample.info.publisher.prefix(), monotonic());
             controller.look_for_rivals();

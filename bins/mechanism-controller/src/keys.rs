@@ -8,7 +8,7 @@ use std::{
 };
 
 use rosless_cli::{Failure, Result, out, output, session::FOREVER};
-use rosless_graph::{EventLoop, Publisher, Qos, config::Settings, monotonic};
+use rosless_graph::{EventLoop, Publisher, config::Settings, monotonic};
 use rosless_mechanism::{
     engine::{LEAVE_ALONE, Which},
     following::{BOTH, End, Following, SILENCE},
@@ -231,7 +231,7 @@ fn tell_stop(brake: &Brake<Typed>, session: &Session<Typed>) -> Result<()> {
 
 pub(crate) fn run(settings: &Settings, wait: Wait) -> Result<()> {
     let session = open::<Typed>(settings)?;
-    let publisher = session.node.publisher::<MechaState>("mecha_state", Qos::default())?;
+    let publisher = session.node.publisher::<MechaState>("mecha_state")?;
     let brake = Brake::new(&session)?;
     find(&session, wait.find, || publisher.matched() > 0 && brake.is_ready())?;
     session.settle(publisher.raw())?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rosless_cli::{Failure, Result, err, exit, out, output};
-use rosless_graph::{Publisher, Qos, config::Settings, monotonic};
+use rosless_graph::{Publisher, config::Settings, monotonic};
 use rosless_mechanism::{
     engine::Which,
     following::{BOTH, End, Following, Progress, SILENCE},
@@ -29,7 +29,7 @@ pub(crate) fn run(settings: &Settings, code: u8, options: &Phase) -> Result<()> 
         return Err(Failure::usage("the pedestal has nothing to prepare; `prepare hina` prepares the doll"));
     }
     let session = open::<()>(settings)?;
-    let publisher = session.node.publisher::<MechaState>("mecha_state", Qos::default())?;
+    let publisher = session.node.publisher::<MechaState>("mecha_state")?;
     let brake = Brake::new(&session)?;
     find(&session, options.wait.find, || publisher.matched() > 0 && brake.is_ready())?;
     session.settle(publisher.raw())?;

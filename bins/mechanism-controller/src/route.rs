@@ -9,7 +9,7 @@ use rosless_cli::{
     err, exit, out, output,
     session::FOREVER,
 };
-use rosless_graph::{Gid, Publisher, Qos, config::Settings, monotonic};
+use rosless_graph::{Gid, Publisher, TopicQos, config::Settings, monotonic};
 use rosless_mechanism::{
     following::{Following, SILENCE},
     route::{self, Follower, News, Point, Pose},
@@ -96,7 +96,7 @@ fn publish(settings: &Settings, points: &[Point], period: Duration) -> Result<()
         points => points.to_vec(),
     };
     let session = rosless_cli::Session::join(settings, "point_and_mecha_state_array_publisher", ())?;
-    let publisher = session.node.publisher::<PointAndMechaStateArray>(route::TOPIC, Qos::default())?;
+    let publisher = session.node.publisher::<PointAndMechaStateArray>(route::TOPIC)?;
     let message = route::message(&route);
     if output::is_json() {
         let point = |p: &Point| json!({"x": p.x, "y": p.y, "angle": p.angle, "daiza": p.pedestal, "hina": p.doll, "bonbori": p.lantern});
@@ -139,27 +139,30 @@ fn follow(
 ) -> Result<()> {
     let session = open::<Heard>(settings)?;
     let (events, node) = (&session.event_loop, &session.node);
-    let phases = node.publisher::<MechaState>("mecha_state", Qos::default())?;
+    let phases = node.publisher::<MechaState>("mecha_state")?;
     let brake = Brake::new(&session)?;
-    events.subscribe::<PointAndMechaStateArray>(node, route::TOPIC, Qos::default(), |app, sample| {
+    events.subscribe::<PointAndMechaStateArray>(node, route::TOPIC, |app, sample| {
         // The latest of each turn is enough.
         app.own.routes = vec![(sample.info.publisher, sample.message)];
     })?;
     let hears = |heard: &mut Heard, x, y, angle| heard.poses.push(Pose { x, y, angle });
-    let qos = Qos::default().best_effort();
     match from {
-        From::Pose => {
-            events.subscribe::<PoseStamped>(node, topic.unwrap_or("pose"), qos, move |app, sample| {
+        From::Pose => events.subscribe::<PoseStamped>(
+            node,
+            topic.unwrap_or("pose").best_effort(),
+            move |app, sample| {
                 let pose = sample.message.pose;
                 hears(&mut app.own, pose.position.x, pose.position.y, heading(&pose.orientation));
-            })?
-        }
-        From::Odom => {
-            events.subscribe::<Odometry>(node, topic.unwrap_or("odom"), qos, move |app, sample| {
+            },
+        )?,
+        From::Odom => events.subscribe::<Odometry>(
+            node,
+            topic.unwrap_or("odom").best_effort(),
+            move |app, sample| {
                 let pose = sample.message.pose.pose;
                 hears(&mut app.own, pose.position.x, pose.position.y, heading(&pose.orientation));
-            })?
-        }
+            },
+        )?,
     };
     find(&session, wait.find, || phases.matched() > 0 && brake.is_ready())?;
     session.settle(phases.raw())?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rosless_cli::{Failure, Result};
-use rosless_graph::{Gid, Qos, config::Settings, monotonic};
+use rosless_graph::{Gid, TopicQos, config::Settings, monotonic};
 use rosless_mechanism::status::{NODE, Status, TOPIC};
 use rosless_wire::std_msgs::msg::String as Text;
 
@@ -38,7 +38,7 @@ pub(crate) type Session<T> = rosless_cli::Session<App<T>>;
 pub(crate) fn open<T: Default>(settings: &Settings) -> Result<Session<T>> {
     let session = Session::join_as(settings, "mechanism_command", App::default())?;
     let topic = format!("{NODE}/{TOPIC}");
-    session.event_loop.subscribe::<Text>(&session.node, &topic, Qos::latched(), |app, sample| {
+    session.event_loop.subscribe::<Text>(&session.node, topic.latched(), |app, sample| {
         match Status::from_json(&sample.message.data) {
             Ok(seen) => {
                 app.seen = Some(seen);

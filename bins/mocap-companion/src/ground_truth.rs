@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rosless_cli::{Failure, Result, Session, exit, output};
 use rosless_companions::{GroundTruth, pose_from};
-use rosless_graph::{EventLoop, Node, Qos, config::Settings, parameters::Descriptor};
+use rosless_graph::{EventLoop, Node, TopicQos, config::Settings, parameters::Descriptor};
 use rosless_wire::{
     mocap4r2_msgs::msg::RigidBodies,
     mocap4r2_robot_gt_msgs::srv::{SetGTOrigin, SetGTOriginRequest, SetGTOriginResponse},
@@ -20,10 +20,9 @@ type App = Option<GroundTruth>;
 
 pub(crate) fn install(event_loop: &EventLoop<App>, node: &Node, app: &mut App) -> Result<()> {
     *app = Some(declare(node)?);
-    let frames = Qos::default().depth(100);
-    for (topic, qos) in [("/tf", frames), ("/tf_static", frames.transient_local())] {
+    for topic in ["/tf".keep_last(100), "/tf_static".keep_last(100).transient_local()] {
         let me = node.clone();
-        event_loop.subscribe::<TFMessage>(node, topic, qos, move |app, sample| {
+        event_loop.subscribe::<TFMessage>(node, topic, move |app, sample| {
             let Some(truth) = app.as_mut().filter(|truth| !truth.is_valid()) else { return };
             truth.transforms(&sample.message);
             if truth.is_valid() {
@@ -31,8 +30,8 @@ pub(crate) fn install(event_loop: &EventLoop<App>, node: &Node, app: &mut App) -
             }
         })?;
     }
-    let broadcast = node.publisher::<TFMessage>("/tf", frames)?;
-    event_loop.subscribe::<RigidBodies>(node, "rigid_bodies", Qos::sensor_data(), move |app, sample| {
+    let broadcast = node.publisher::<TFMessage>("/tf".keep_last(100))?;
+    event_loop.subscribe::<RigidBodies>(node, "rigid_bodies".sensor_data(), move |app, sample| {
         if let Some(transform) = app.as_mut().and_then(|truth| truth.bodies(&sample.message)) {
             broadcast.publish(&TFMessage { transforms: vec![transform] });
         }

@@ -10,7 +10,7 @@ use std::{process::ExitCode, time::Duration};
 use clap::{Parser, Subcommand};
 use rosless_cli::Result;
 use rosless_companions::column_of_markers;
-use rosless_graph::{Context, EventLoop, Node, Qos, config::Settings};
+use rosless_graph::{Context, EventLoop, Node, config::Settings};
 
 /// Companions of a motion-capture system: nodes without ROS, with the topics, services and parameters of the originals.
 #[derive(Debug, Parser)]
@@ -68,7 +68,7 @@ fn serve<S: 'static>(
 }
 
 fn markers(event_loop: &EventLoop<()>, node: &Node, (): &mut ()) -> Result<()> {
-    let publisher = node.publisher("markers", Qos::default())?;
+    let publisher = node.publisher("markers")?;
     let column = column_of_markers();
     event_loop.timer(Duration::from_secs(1), move |()| {
         publisher.publish(&column);

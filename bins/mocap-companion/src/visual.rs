@@ -3,7 +3,7 @@
 use rosless_cli::{Failure, Result};
 use rosless_companions::{Style, Visualiser};
 use rosless_graph::{
-    EventLoop, Node, Qos,
+    EventLoop, Node, TopicQos,
     parameters::{Descriptor, ParameterError},
 };
 use rosless_wire::{
@@ -24,15 +24,14 @@ pub(crate) fn install(event_loop: &EventLoop<Visualiser>, node: &Node, app: &mut
         Ok(style) => app.style = style,
         Err(error) => log::error!(target: me.logger(), "the old style stays: {error}"),
     });
-    let qos = Qos::default().depth(1000);
-    let spheres = node.publisher::<MarkerArray>("visualization_marker", qos)?;
-    event_loop.subscribe::<Markers>(node, "markers", qos, move |app, frame| {
+    let spheres = node.publisher::<MarkerArray>("visualization_marker".keep_last(1000))?;
+    event_loop.subscribe::<Markers>(node, "markers".keep_last(1000), move |app, frame| {
         if spheres.matched() > 0 {
             spheres.publish(&app.markers(&frame.message));
         }
     })?;
-    let arrows = node.publisher::<MarkerArray>("visualization_marker_rb", qos)?;
-    event_loop.subscribe::<RigidBodies>(node, "rigid_bodies", qos, move |app, frame| {
+    let arrows = node.publisher::<MarkerArray>("visualization_marker_rb".keep_last(1000))?;
+    event_loop.subscribe::<RigidBodies>(node, "rigid_bodies".keep_last(1000), move |app, frame| {
         if arrows.matched() > 0 {
             arrows.publish(&app.bodies(&frame.message));
         }

@@ -2,7 +2,7 @@
 
 use std::{process::Command, time::Duration};
 
-use rosless_graph::Qos;
+use rosless_graph::TopicQos;
 use rosless_tests::{Daemon, Rig};
 use rosless_wire::{
     geometry_msgs::msg::{Point, Pose, Quaternion, TransformStamped},
@@ -44,16 +44,19 @@ fn body_at(x: f64, y: f64) -> RigidBodies {
 fn published_markers_and_bodies_are_displayed_and_colours_can_be_set() {
     let mut rig = Rig::<Seen>::new();
     let _display = companion(&rig, &["visualise", "--ros-args", "-p", "marker_lifetime:=0.5"]);
-    let qos = Qos::default().depth(1000);
     let (events, node) = (&rig.events, &rig.node);
     events
-        .subscribe::<MarkerArray>(node, "visualization_marker", qos, |s, m| s.spheres.push(m.message))
+        .subscribe::<MarkerArray>(node, "visualization_marker".keep_last(1000), |s, m| {
+            s.spheres.push(m.message)
+        })
         .unwrap();
     events
-        .subscribe::<MarkerArray>(node, "visualization_marker_rb", qos, |s, m| s.arrows.push(m.message))
+        .subscribe::<MarkerArray>(node, "visualization_marker_rb".keep_last(1000), |s, m| {
+            s.arrows.push(m.message)
+        })
         .unwrap();
-    events.subscribe::<Markers>(node, "markers", Qos::default(), |s, m| s.columns.push(m.message)).unwrap();
-    let bodies = node.publisher::<RigidBodies>("rigid_bodies", qos).unwrap();
+    events.subscribe::<Markers>(node, "markers", |s, m| s.columns.push(m.message)).unwrap();
+    let bodies = node.publisher::<RigidBodies>("rigid_bodies".keep_last(1000)).unwrap();
     let again = bodies.clone();
     events.timer(Duration::from_millis(100), move |_| {
         again.publish(&body_at(1.0, 2.0));
@@ -91,7 +94,7 @@ fn the_ground_truth_follows_the_body_and_its_origin_can_be_set() {
     assert!(!early.status.success() && text.contains("Pose still not valid setting origin"), "{text}");
 
     let (events, node) = (&rig.events, &rig.node);
-    let frames = node.publisher::<TFMessage>("/tf_static", Qos::latched()).unwrap();
+    let frames = node.publisher::<TFMessage>("/tf_static".latched()).unwrap();
     let mut mount = TransformStamped {
         header: Header { frame_id: "base_footprint".into(), ..Header::default() },
         child_frame_id: "base_mocap".into(),
@@ -99,16 +102,14 @@ fn the_ground_truth_follows_the_body_and_its_origin_can_be_set() {
     };
     (mount.transform.translation.z, mount.transform.rotation.w) = (0.5, 1.0);
     frames.publish(&TFMessage { transforms: vec![mount] });
-    let bodies = node.publisher::<RigidBodies>("rigid_bodies", Qos::sensor_data()).unwrap();
+    let bodies = node.publisher::<RigidBodies>("rigid_bodies".sensor_data()).unwrap();
     events.timer(Duration::from_millis(50), move |_| {
         // A frame without a body crashed the original.
         bodies.publish(&RigidBodies::default());
         bodies.publish(&body_at(3.0, 4.0));
     });
     events
-        .subscribe::<TFMessage>(node, "/tf", Qos::default().depth(100), |s, m| {
-            s.truth.extend(m.message.transforms)
-        })
+        .subscribe::<TFMessage>(node, "/tf".keep_last(100), |s, m| s.truth.extend(m.message.transforms))
         .unwrap();
     rig.until("the ground truth", |seen| !seen.truth.is_empty());
     let first = &rig.seen.truth[0];

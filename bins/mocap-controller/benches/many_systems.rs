@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rosless_graph::{Context, ContextOptions, EventLoop, RawPublisher};
+use rosless_graph::{Context, ContextOptions, EventLoop, RawPublisher, TopicQos};
 use rosless_protocol::{
     Dialect,
     controller::{Outcome, Proof, Report, Settings, System, Targets},
@@ -56,17 +56,16 @@ fn systems(domain: u16, process: usize, count: usize) {
     let mut kept: Vec<RawPublisher> = Vec::new();
     let first = context.node(&format!("rig_{process}")).expect("a node");
     // One for all: else every system's publisher would be matched with every system's subscription, a million pairs.
-    let answers =
-        first.publisher::<Control>(names.control_topic, control_qos().depth(1000)).expect("a publisher");
+    let answers = first
+        .publisher::<Control>((names.control_topic, control_qos().keep_last(1000)))
+        .expect("a publisher");
     for number in 0..count {
         let node = context.node(&format!("system_{process}_{number}")).expect("a node");
         let (me, answers) = (node.clone(), answers.clone());
         event_loop
-            .subscribe_with_room::<Control>(
+            .subscribe::<Control>(
                 &node,
-                names.control_topic,
-                control_qos(),
-                2048,
+                (names.control_topic, control_qos()).room(2048),
                 move |active: &mut Vec<bool>, sample| {
                     let Control { control_type, capture_systems, .. } = sample.message;
                     let meant =
@@ -97,7 +96,7 @@ fn systems(domain: u16, process: usize, count: usize) {
         };
         let hash = MocapInfo::TYPE_HASH;
         let announcement = node
-            .raw_publisher(names.environment_topic, names.info_type, hash, environment_qos())
+            .raw_publisher((names.environment_topic, environment_qos()), (names.info_type, hash))
             .expect("a publisher");
         announcement.publish(cdr::to_payload(&info));
         kept.push(announcement);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rosless_graph::{
-    Context, EventLoop, Handle, Node, Publisher, Qos, Responder, Result, config, monotonic, now,
+    Context, EventLoop, Handle, Node, Publisher, Responder, Result, TopicQos, config, monotonic, now,
     parameters::Descriptor,
 };
 use rosless_protocol::{
@@ -165,8 +165,7 @@ fn ask(app: &mut App, node: &Node, command: Command, request: SessionCommandRequ
 /// one takes its time, and with many systems much happens at once: ten times as long as the last one took goes by before
 /// the next.
 fn publish_status(event_loop: &Handle<App>, node: &Node, controller: &ControllerNode<App>) -> Result<()> {
-    let qos = Qos::default().depth(1).transient_local();
-    let publisher: Publisher<ControllerStatus> = node.publisher("~/status", qos)?;
+    let publisher: Publisher<ControllerStatus> = node.publisher("~/status".latched())?;
     let (node, controller, handle) = (node.clone(), controller.clone(), event_loop.clone());
     let mut last = None;
     let mut due = Duration::ZERO;

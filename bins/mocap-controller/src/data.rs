@@ -8,7 +8,7 @@ use std::{
 };
 
 use rosless_cli::{Result, Session, err, out};
-use rosless_graph::{Gid, Graph, Qos, Sample, Subscription, monotonic};
+use rosless_graph::{Gid, Graph, Sample, Subscription, TopicQos, monotonic};
 use rosless_protocol::{controller::System, name::SystemId, node::ControllerNode};
 use rosless_wire::rosless_msgs::msg::SystemStatus;
 use serde_json::{Value, json};
@@ -113,8 +113,8 @@ impl<'a, S: 'static> Rates<'a, S> {
         };
         let Session { event_loop, node, .. } = self.session;
         // Best effort hears everybody.
-        let qos = Qos::sensor_data().depth(1000);
-        let subscription = event_loop.subscribe_raw(node, topic, &type_name, "", qos, count);
+        let subscription =
+            event_loop.subscribe_raw(node, topic.sensor_data().keep_last(1000), (&type_name, ""), count);
         subscription.inspect_err(|error| log::warn!("cannot listen to {topic}: {error}")).ok()
     }
 
@@ -156,14 +156,11 @@ pub(crate) fn check<S>(
         if let Some(type_name) = published.or_else(|| types.get(topic)?.first().cloned()) {
             let (counts, name) = (counts.clone(), topic.clone());
             // Best effort hears everybody.
-            let qos = Qos::sensor_data().depth(1000);
             let count = move |_: &mut S, _| *counts.borrow_mut().entry(name.clone()).or_default() += 1;
             subscriptions.push(session.event_loop.subscribe_raw(
                 &session.node,
-                topic,
-                &type_name,
-                "",
-                qos,
+                topic.sensor_data().keep_last(1000),
+                (&type_name, ""),
                 count,
             )?);
         }

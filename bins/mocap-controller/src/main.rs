@@ -59,7 +59,7 @@ pub(crate) struct Scope {
 impl Scope {
     /// What is remembered of sessions in this domain; nothing, with a warning, where it cannot be kept.
     pub(crate) fn state_file(&self, domain: u16) -> Option<StateFile> {
-        let Some(folder) = self.state.clone().or_else(StateFile::default_folder) else {
+        let Some(folder) = self.state.clone().or_else(config::state_folder) else {
             log::warn!("sessions are not remembered: say where with --state, or set HOME");
             return None;
         };

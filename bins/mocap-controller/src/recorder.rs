@@ -3,7 +3,7 @@
 use std::{cell::RefCell, rc::Rc, time::Duration};
 
 use rosless_cli::{Result, Session, err};
-use rosless_graph::Qos;
+use rosless_graph::TopicQos;
 use rosless_wire::{Message as _, rosless_msgs::msg::RecorderStatus};
 use serde_json::{Value, json};
 
@@ -21,10 +21,9 @@ pub(crate) fn find<S>(session: &Session<S>) -> Result<Option<(String, RecorderSt
     let latest = Rc::new(RefCell::new(None));
     let slot = latest.clone();
     let (event_loop, node) = (&session.event_loop, &session.node);
-    let subscription =
-        event_loop.subscribe::<RecorderStatus>(node, &topic, Qos::latched(), move |_, sample| {
-            *slot.borrow_mut() = Some(sample.message);
-        })?;
+    let subscription = event_loop.subscribe::<RecorderStatus>(node, topic.latched(), move |_, sample| {
+        *slot.borrow_mut() = Some(sample.message);
+    })?;
     session.run_until(AT_HAND, || latest.borrow().is_some())?;
     subscription.close();
     let name = topic.trim_end_matches("/status").to_owned();

@@ -4,7 +4,7 @@ use std::{cell::RefCell, collections::BTreeSet, rc::Rc, time::Duration};
 
 use rosless_cli::{Failure, Result, Session, session::absolute};
 use rosless_graph::{
-    Graph, Qos,
+    Graph, TopicQos,
     graph::{Endpoint, EndpointKind},
 };
 use rosless_protocol::controller::{Ask, Targets};
@@ -103,11 +103,9 @@ impl Running {
         let latest = Rc::new(RefCell::new(None));
         let slot = latest.clone();
         let topic = format!("{}/status", self.0);
-        let qos = Qos::default().depth(1).transient_local();
         let subscription = session.event_loop.subscribe::<ControllerStatus>(
             &session.node,
-            &topic,
-            qos,
+            topic.latched(),
             move |_, sample| {
                 *slot.borrow_mut() = Some(sample.message);
             },

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rosless_graph::{
-    EventLoop, Handle, Qos, Result, Timer,
+    EventLoop, Handle, Result, Timer, TopicQos,
     lifecycle::{CallbackReturn, LifecyclePublisher, Step},
     parameters::Descriptor,
 };
@@ -15,7 +15,7 @@ use rosless_wire::{
     std_msgs::msg::Header,
 };
 
-use crate::{App, Arguments, Kind};
+use crate::{App, Arguments, Kind, natnet::Driver};
 
 const PERIOD: Duration = Duration::from_millis(30);
 
@@ -28,17 +28,21 @@ pub(crate) struct Station {
     rigid_bodies: Option<LifecyclePublisher<RigidBodies>>,
     imu: Option<LifecyclePublisher<Imu>>,
     timer: Option<Timer<App>>,
+    pub(crate) natnet: Option<Box<Driver>>,
 }
 
 /// What exists before the system is configured.
 pub(crate) fn prepare(
+    event_loop: &EventLoop<App>,
+    number: usize,
     station: &mut Station,
     system: &ControlledNode<App>,
     arguments: &Arguments,
-) -> Result<()> {
+) -> rosless_cli::Result<()> {
     match arguments.kind {
         Kind::Dummy => {}
-        Kind::Imu => station.imu = Some(system.publisher("mocap_imu_data", Qos::sensor_data().reliable())?),
+        Kind::Natnet => station.natnet = Some(Box::new(Driver::new(event_loop, number, system, arguments)?)),
+        Kind::Imu => station.imu = Some(system.publisher("mocap_imu_data".sensor_data().reliable())?),
         Kind::Auxiliary => {
             let topics = Descriptor::new("topics").description("Topics the system is announced with.");
             system.node().declare_parameter(topics, arguments.topics.clone())?;
@@ -90,6 +94,13 @@ fn lifecycle(
     kind: Kind,
     step: Step,
 ) -> CallbackReturn {
+    match (step, &mut station.natnet) {
+        (Step::Activate, Some(natnet)) => return natnet.activate(system),
+        (Step::Deactivate, Some(natnet)) => return natnet.deactivate(system),
+        (Step::CleanUp, Some(natnet)) => natnet.clean_up(),
+        (Step::Shutdown(_) | Step::Error(_), Some(natnet)) => natnet.leave(),
+        _ => {}
+    }
     match step {
         Step::Configure => {
             if let Err(error) = configure(station, system, kind) {
@@ -122,9 +133,12 @@ fn lifecycle(
 fn configure(station: &mut Station, system: &ControlledNode<App>, kind: Kind) -> Result<()> {
     match kind {
         Kind::Dummy => {
-            let qos = Qos::default().depth(1000);
-            station.markers = Some(system.publisher("markers", qos)?);
-            station.rigid_bodies = Some(system.publisher("rigid_bodies", qos)?);
+            station.markers = Some(system.publisher("markers".keep_last(1000))?);
+            station.rigid_bodies = Some(system.publisher("rigid_bodies".keep_last(1000))?);
+        }
+        Kind::Natnet => {
+            let configured = station.natnet.as_mut().map(|natnet| natnet.configure(system));
+            configured.unwrap_or(Ok(())).map_err(rosless_graph::Error::Usage)?;
         }
         Kind::Imu => {}
         Kind::Auxiliary => {

@@ -1,10 +1,12 @@
-//! A controlled system to rehearse with: dummy mocap driver, example device, or stand-in for a system without a driver.
+//! A controlled system: driver for OptiTrack Motive; to rehearse with, dummy mocap driver, example device, or stand-in for
+//! a system without a driver.
 
 #![forbid(unsafe_code)]
 
 mod kinds;
+mod natnet;
 
-use std::{collections::BTreeSet, process::ExitCode, time::Duration};
+use std::{collections::BTreeSet, net::Ipv4Addr, process::ExitCode, time::Duration};
 
 use clap::{Parser, ValueEnum, builder::NonEmptyStringValueParser};
 use kinds::Station;
@@ -24,6 +26,8 @@ pub(crate) enum Kind {
     Dummy,
     /// Example device: zero IMU data on `mocap_imu_data` every 30 ms
     Imu,
+    /// OptiTrack Motive at --server: NatNet 3.x or 4.x, unicast or multicast
+    Natnet,
     /// Stand-in for a system that has no driver of its own: announces topics, publishes nothing
     Auxiliary,
 }
@@ -32,6 +36,7 @@ impl Kind {
     fn default_name(self) -> &'static str {
         match self {
             Self::Dummy => "mocap4r2_dummy_driver_node",
+            Self::Natnet => "optitrack",
             Self::Imu => "controlled_device_example",
             Self::Auxiliary => "default",
         }
@@ -62,6 +67,15 @@ pub(crate) struct Arguments {
     /// So many systems in one process, numbered NAME_1, NAME_2, …
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=200))]
     count: u16,
+    /// Motive's address or name, with its command port if that is not 1510
+    #[arg(long, required_if_eq("kind", "natnet"), value_name = "ADDRESS[:PORT]")]
+    pub(crate) server: Option<String>,
+    /// This machine's address in Motive's network [default: the one that the server is reached from]
+    #[arg(long, requires = "server", value_name = "ADDRESS")]
+    pub(crate) interface: Option<Ipv4Addr>,
+    /// Look what is missing between Motive and us, say it and end
+    #[arg(long, requires = "server")]
+    check: bool,
     /// Topics an auxiliary system announces; its parameter `topics` goes first
     #[arg(long, value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     pub(crate) topics: Vec<String>,
@@ -90,6 +104,12 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments, settings: Settings) -> Result<()> {
+    if arguments.server.is_some() && arguments.kind != Kind::Natnet {
+        return Err(Failure::usage("--server is for --kind natnet"));
+    }
+    if arguments.check {
+        return natnet::check(&arguments, settings);
+    }
     let context = Context::new(settings)?;
     let event_loop = EventLoop::new(&context)?;
     let mut app = App::default();
@@ -113,13 +133,15 @@ fn run(arguments: Arguments, settings: Settings) -> Result<()> {
         let system = ControlledNode::new(&event_loop, &node, options.clone(), hook)?;
         follow_clock_offset(&event_loop, &system, arguments.clock_offset)?;
         app.stations.push(Station::default());
-        kinds::prepare(&mut app.stations[number], &system, &arguments)?;
+        kinds::prepare(&event_loop, number, &mut app.stations[number], &system, &arguments)?;
         if !arguments.unconfigured && !system.configure(&mut app) {
             return Err(Failure::new(format!("system {name} could not be configured")));
         }
         log::info!(target: node.logger(), "system {} is {}", node.name(), system.state().label());
     }
-    Ok(event_loop.run(&mut app)?)
+    let ended = event_loop.run(&mut app);
+    app.stations.iter_mut().filter_map(|station| station.natnet.as_mut()).for_each(|natnet| natnet.leave());
+    Ok(ended?)
 }
 
 /// The parameter that sets the system's clock, also in the middle of a session.

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rosless_graph::{Context, ContextOptions, EventLoop, Publisher, Qos};
+use rosless_graph::{Context, ContextOptions, EventLoop, Publisher, TopicQos};
 use rosless_motion::messages::to_industrial;
 use rosless_motion::{RawPrimitive, primitive::code};
 use rosless_tests::{
@@ -50,20 +50,14 @@ impl Dds {
         let events = EventLoop::new(&context).expect("an event loop");
         let topic = |name: &str| format!("/motion_primitive_controller/{name}");
         events
-            .subscribe::<msg::String>(
-                &node,
-                &topic("events"),
-                Qos::default().depth(1000),
-                |heard: &mut Heard, _| {
-                    heard.answers += 1;
-                },
-            )
+            .subscribe::<msg::String>(&node, topic("events").keep_last(1000), |heard: &mut Heard, _| {
+                heard.answers += 1;
+            })
             .expect("a good topic");
         events
-            .subscribe::<msg::String>(&node, &topic("queue"), Qos::latched(), |heard, _| heard.ready = true)
+            .subscribe::<msg::String>(&node, topic("queue").latched(), |heard, _| heard.ready = true)
             .expect("a good topic");
-        let publisher =
-            node.publisher(&topic("reference"), Qos::default().depth(1000)).expect("a good topic");
+        let publisher = node.publisher(topic("reference").keep_last(1000)).expect("a good topic");
         let mut dds = Self { publisher, events, heard: Heard::default(), _daemon: daemon, _lease: lease };
         let matched = dds.publisher.clone();
         dds.run(|heard| heard.ready && matched.matched() == 1);

@@ -10,7 +10,7 @@ use std::{
 
 use rosless_cli::{Failure, Result, Session, err, exit, output};
 use rosless_graph::{
-    Gid, Publisher, Qos,
+    Gid, Publisher, TopicQos,
     action::{GoalState, GoalUpdate},
     config,
     lifecycle::State,
@@ -77,23 +77,17 @@ impl Client {
         let controller = format!("/{}", controller.trim_start_matches('/'));
         let (events, node) = (&session.event_loop, &session.node);
         let topic = |name: &str| format!("{controller}/{name}");
-        events.subscribe::<msg::String>(
-            node,
-            &topic("queue"),
-            Qos::latched(),
-            |inbox: &mut Inbox, sample| {
-                let writer = sample.info.publisher;
-                if inbox.only.is_some_and(|only| only.queue != writer) {
-                    return;
-                }
-                match serde_json::from_str(&sample.message.data) {
-                    Ok(status) => inbox.status = Some((writer, status)),
-                    Err(error) => log::warn!("a queue status that cannot be read: {error}"),
-                }
-            },
-        )?;
-        let burst = Qos::default().depth(BURST);
-        events.subscribe::<msg::String>(node, &topic("events"), burst, |inbox, sample| {
+        events.subscribe::<msg::String>(node, topic("queue").latched(), |inbox: &mut Inbox, sample| {
+            let writer = sample.info.publisher;
+            if inbox.only.is_some_and(|only| only.queue != writer) {
+                return;
+            }
+            match serde_json::from_str(&sample.message.data) {
+                Ok(status) => inbox.status = Some((writer, status)),
+                Err(error) => log::warn!("a queue status that cannot be read: {error}"),
+            }
+        })?;
+        events.subscribe::<msg::String>(node, topic("events").keep_last(BURST), |inbox, sample| {
             if inbox.only.is_some_and(|only| only.events != sample.info.publisher) {
                 return;
             }
@@ -102,14 +96,9 @@ impl Client {
                 Err(error) => log::warn!("an event that cannot be read: {error}"),
             }
         })?;
-        events.subscribe::<Float64MultiArray>(
-            node,
-            &topic("interfaces"),
-            Qos::latched(),
-            |inbox, sample| {
-                inbox.interfaces = Some(sample.message);
-            },
-        )?;
+        events.subscribe::<Float64MultiArray>(node, topic("interfaces").latched(), |inbox, sample| {
+            inbox.interfaces = Some(sample.message);
+        })?;
         let mut client = Self { session, controller, known: BTreeSet::new(), timeout };
         let only = client.wait(|client, inbox| {
             let queue = inbox.status.as_ref()?.0;
@@ -320,7 +309,7 @@ impl Client {
     /// `speed`: sets the share of the speed and waits until the controller says so.
     pub fn speed(&self, share: f64) -> Result<()> {
         let topic = format!("{}/speed_scaling_factor", self.controller);
-        let publisher = self.session.node.publisher::<SpeedScalingFactor>(&topic, Qos::default())?;
+        let publisher = self.session.node.publisher::<SpeedScalingFactor>(&topic)?;
         self.wait(|_, _| (publisher.matched() > 0).then_some(()))?;
         publisher.publish(&SpeedScalingFactor { factor: share });
         self.wait(|_, inbox| {
@@ -348,8 +337,7 @@ impl Client {
     /// A publisher on `~/reference` that the controller's reliable reader listens to.
     fn reference(&self) -> Result<Publisher<MotionPrimitive>> {
         let topic = format!("{}/reference", self.controller);
-        let publisher =
-            self.session.node.publisher::<MotionPrimitive>(&topic, Qos::default().depth(BURST))?;
+        let publisher = self.session.node.publisher::<MotionPrimitive>(topic.keep_last(BURST))?;
         self.wait(|client, inbox| {
             let (graph, own) = (client.session.graph(), publisher.gid());
             let mut readers = graph.matched(&own).filter_map(|gid| graph.endpoint(gid));

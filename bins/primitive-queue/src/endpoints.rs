@@ -1,7 +1,7 @@
 //! Subscriptions, services and actions: who may ask, and which part of the running controller answers.
 
 use rosless_graph::{
-    Handle, Node, Qos, Result, Server, Subscription,
+    Handle, Node, Qos, Result, Server, Subscription, Topic, TopicQos,
     action::{ActionServer, CancelResponse, GoalResponse},
     qos::Reliability,
 };
@@ -26,8 +26,8 @@ pub(crate) fn reference<M: Message>(
     through: Reliability,
     decode: fn(M) -> RawPrimitive,
 ) -> Result<Subscription<App>> {
-    let qos = Qos { reliability: through, ..Qos::default().depth(BURST) };
-    handle.subscribe::<M>(node, topic, qos, move |app, sample| {
+    let topic = topic.keep_last(BURST).with(|qos| Qos { reliability: through, ..qos });
+    handle.subscribe::<M>(node, topic, move |app, sample| {
         if let Some(running) = &mut app.running {
             running.reference(&decode(sample.message), through, &sample.info);
         }
@@ -35,8 +35,8 @@ pub(crate) fn reference<M: Message>(
 }
 
 /// Where frames are told.
-pub(crate) fn frames(handle: &Handle<App>, node: &Node, topic: &str, qos: Qos) -> Result<Subscription<App>> {
-    handle.subscribe::<TFMessage>(node, topic, qos, |app, sample| {
+pub(crate) fn frames(handle: &Handle<App>, node: &Node, topic: Topic<'_>) -> Result<Subscription<App>> {
+    handle.subscribe::<TFMessage>(node, topic, |app, sample| {
         let Some(running) = &mut app.running else { return };
         for one in &sample.message.transforms {
             let (t, q) = (&one.transform.translation, &one.transform.rotation);

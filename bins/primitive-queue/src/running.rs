@@ -13,7 +13,7 @@ use std::{
 
 use rosless_engine::Engine as _;
 use rosless_graph::{
-    Gid, Graph, Handle, Node, Publisher, Qos, Result, SampleInfo, Server, Subscription, Timer,
+    Gid, Graph, Handle, Node, Publisher, Result, SampleInfo, Server, Subscription, Timer, TopicQos,
     action::{ActionServer, CancelResponse, GoalId, GoalResponse},
     monotonic, now,
     qos::Reliability,
@@ -142,13 +142,13 @@ impl Running {
     ) -> Result<Self> {
         let codes = settings.state_codes().unwrap_or_default();
         let topics = Topics {
-            state: node.publisher("~/state", Qos::default())?,
-            queue: node.publisher("~/queue", Qos::latched())?,
-            events: node.publisher("~/events", Qos::default().depth(BURST))?,
-            interfaces: node.publisher("~/interfaces", Qos::latched())?,
-            joint_states: node.publisher("joint_states", Qos::default())?,
-            approximated: node.publisher("~/approximated_motion_primitives", Qos::latched())?,
-            planned_trajectory: node.publisher("~/planned_trajectory", Qos::latched())?,
+            state: node.publisher("~/state")?,
+            queue: node.publisher("~/queue".latched())?,
+            events: node.publisher("~/events".keep_last(BURST))?,
+            interfaces: node.publisher("~/interfaces".latched())?,
+            joint_states: node.publisher("joint_states")?,
+            approximated: node.publisher("~/approximated_motion_primitives".latched())?,
+            planned_trajectory: node.publisher("~/planned_trajectory".latched())?,
         };
         let view = View::new(node, planner.robot.clone(), &settings.tf_prefix)?;
         controller.hardware_mut().set_waker(Arc::new(Wakes(theirs)).into());
@@ -162,18 +162,13 @@ impl Running {
         let subscriptions = vec![
             reference(handle, node, "~/reference", through, from_industrial)?,
             reference(handle, node, "~/reference_control_msgs", through, from_control)?,
-            frames(handle, node, "/tf", Qos::default().depth(100))?,
-            frames(handle, node, "/tf_static", Qos::latched().depth(100))?,
-            handle.subscribe::<SpeedScalingFactor>(
-                node,
-                "~/speed_scaling_factor",
-                Qos::default(),
-                |app, sample| {
-                    if let Some(running) = &mut app.running {
-                        running.set_speed(sample.message.factor);
-                    }
-                },
-            )?,
+            frames(handle, node, "/tf".keep_last(100))?,
+            frames(handle, node, "/tf_static".latched().keep_last(100))?,
+            handle.subscribe::<SpeedScalingFactor>(node, "~/speed_scaling_factor", |app, sample| {
+                if let Some(running) = &mut app.running {
+                    running.set_speed(sample.message.factor);
+                }
+            })?,
         ];
         let actions = (action(handle, node, "~/motion_sequence")?, action(handle, node, "~/execute_motion")?);
         let follow = follow(handle, node)?;

@@ -1,7 +1,7 @@
 //! What people with a viewer see: the robot's description, its frames, and what it is going to do.
 
 use nalgebra::{Isometry3, Vector3};
-use rosless_graph::{Node, Publisher, Qos, Result};
+use rosless_graph::{Node, Publisher, Result, TopicQos};
 use rosless_kinematics::{Joints, Robot, describe};
 use rosless_wire::{
     builtin_interfaces::msg::Time,
@@ -47,10 +47,10 @@ impl View {
         let view = Self {
             robot,
             prefix: prefix.to_owned(),
-            description: node.publisher("robot_description", Qos::latched())?,
-            tf: node.publisher("/tf", Qos::default().depth(100))?,
-            tf_static: node.publisher("/tf_static", Qos::latched())?,
-            markers: node.publisher("~/markers", Qos::latched())?,
+            description: node.publisher("robot_description".latched())?,
+            tf: node.publisher("/tf".keep_last(100))?,
+            tf_static: node.publisher("/tf_static".latched())?,
+            markers: node.publisher("~/markers".latched())?,
         };
         view.description.publish(&msg::String { data: describe::urdf(&view.robot, prefix) });
         view.tf_static

@@ -13,7 +13,7 @@ use std::{
 };
 
 use rosless_bag::{Bag, Filter};
-use rosless_graph::{Context, ContextOptions, EventLoop, Node, Qos};
+use rosless_graph::{Context, ContextOptions, EventLoop, Node, TopicQos};
 use rosless_tests::{
     Daemon, DomainLease, Usage,
     bench::{Figure, effort},
@@ -51,8 +51,7 @@ fn join<S: 'static>(domain: u16, node: &str) -> (EventLoop<S>, Node) {
 
 fn talk(domain: u16, load: Load) {
     let (event_loop, node) = join::<()>(domain, "talker");
-    let publisher =
-        |n| node.publisher::<UInt8MultiArray>(&format!("t{n}"), Qos::default().keep_all()).unwrap();
+    let publisher = |n| node.publisher::<UInt8MultiArray>(format!("t{n}").keep_all()).unwrap();
     let publishers: Vec<_> = (0..load.topics).map(publisher).collect();
     let begin = Instant::now();
     while publishers.iter().any(|publisher| publisher.matched() == 0) && begin.elapsed() < PATIENCE {
@@ -81,8 +80,9 @@ fn listen(domain: u16, load: Load) {
     let (event_loop, node) = join::<u64>(domain, "listener");
     for n in 0..load.topics {
         let (topic, ty) = (format!("t{n}"), UInt8MultiArray::TYPE_NAME);
-        let qos = Qos::default().depth(1000);
-        event_loop.subscribe_raw(&node, &topic, ty, "", qos, |count: &mut u64, _| *count += 1).unwrap();
+        event_loop
+            .subscribe_raw(&node, topic.keep_last(1000), (ty, ""), |count: &mut u64, _| *count += 1)
+            .unwrap();
     }
     event_loop.timer(Duration::from_millis(100), |count| println!("heard {} {count}", nanos()));
     event_loop.run(&mut 0).unwrap();

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, Parser, Subcommand};
 pub(crate) use rosless_cli::args::{hertz, seconds};
 
-use crate::{commands::*, demo, lookout, supervise};
+use crate::{commands::*, demo, up};
 
 /// ROS 2 without ROS: look at a graph, poke it, and run the daemons of this project.
 ///
@@ -83,12 +83,16 @@ pub(crate) enum Command {
     /// See everything work: all daemons, one story, under a minute
     Demo(demo::Demo),
     /// Run the daemons, supervised, until Ctrl-C or `rosless down`
-    Up(supervise::Up),
+    Up(up::Up),
     /// End what `rosless up` started
-    Down(supervise::Down),
+    Down(up::Down),
+    /// What `rosless up` runs, and how it is
+    Status(up::Status),
+    /// What the daemons of `rosless up` said
+    Logs(up::Logs),
     /// For `rosless up` itself
-    #[command(name = lookout::LOOK, hide = true)]
-    Look(lookout::Look),
+    #[command(name = up::LOOK, hide = true)]
+    Look(up::Look),
     /// Accepted because ros2 has it
     #[command(subcommand, hide = true)]
     Daemon(Daemon),
@@ -100,6 +104,8 @@ pub(crate) enum Command {
     Pkg(elsewhere::Words),
     #[command(hide = true)]
     Component(elsewhere::Words),
+    /// What this is, how it was built, and what is in it
+    Version(version::Version),
     /// Print a shell completion script
     Completions(generate::Completions),
     /// Write the manual pages

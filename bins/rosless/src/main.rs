@@ -5,10 +5,9 @@ mod cli;
 mod commands;
 mod demo;
 mod fleet;
-mod lookout;
 mod qos;
-mod supervise;
 mod types;
+mod up;
 
 use std::process::ExitCode;
 
@@ -78,6 +77,9 @@ fn run(command: Command, environment: &Environment) -> Result<()> {
         Command::Demo(command) => command.run(environment),
         Command::Up(command) => command.run(environment),
         Command::Down(command) => command.run(environment),
+        Command::Status(command) => command.run(environment),
+        Command::Logs(command) => command.run(environment),
+        Command::Version(command) => command.run(environment),
         Command::Look(command) => command.run(environment),
         Command::Daemon(_) => {
             out!("There is no daemon: every command looks at the graph itself");

@@ -102,11 +102,11 @@ impl QosArgs {
             Some(ProfileName::BestAvailable) | None => base,
         };
         if let Some(depth) = self.qos_depth {
-            qos = qos.depth(depth);
+            qos = qos.keep_last(depth);
         }
         match self.qos_history {
             Some(HistoryName::KeepAll) => qos = qos.keep_all(),
-            Some(HistoryName::KeepLast) if qos.history == History::KeepAll => qos = qos.depth(10),
+            Some(HistoryName::KeepLast) if qos.history == History::KeepAll => qos = qos.keep_last(10),
             _ => {}
         }
         match self.qos_reliability {

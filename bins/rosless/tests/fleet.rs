@@ -8,7 +8,7 @@ use std::{
 };
 
 use rosless_graph::supervision::{Ear, Word};
-use rosless_tests::{Daemon, DomainLease, eventually, sibling_binary};
+use rosless_tests::{Daemon, DomainLease, assert_documented, eventually, sibling_binary};
 
 /// Enough to build the daemons first, where nobody has.
 const DEMO: Duration = Duration::from_secs(900);
@@ -146,11 +146,67 @@ fn up_restarts_what_dies_and_down_ends_it_all() {
     assert!(down.status.success(), "{down:?}");
     assert!(up.wait(SOON).success(), "{}", up.output());
     eventually("the sleeper ends", SOON, || !is_running(sleeper));
-    assert_eq!(run(&["down"]).status.code(), Some(1), "nothing is up any more");
+    assert_eq!(run(&["down"]).status.code(), Some(3), "nothing is up any more");
+    assert_eq!(run(&["status"]).status.code(), Some(3));
     let unknown = run(&["up", "--only", "nobody"]);
     assert_eq!(unknown.status.code(), Some(2));
     fs::remove_file(path.with_extension("lives")).unwrap();
     fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn up_starts_in_order_each_in_its_place_keeps_what_they_say_and_tells_how_they_are() {
+    let domain = DomainLease::acquire();
+    let system = sibling_binary(env!("CARGO_BIN_EXE_rosless"), "mocap-system");
+    let folder = std::env::temp_dir().join(format!("rosless-order-{}", domain.id()));
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("fleet.yaml");
+    let text = format!(
+        "logs: {{folder: {logs}, megabytes: 1, files: 2}}
+daemons:
+  - {{name: third, run: sleep, args: ['1000'], wait_for: [/left/imu], watchdog: 0}}
+  - {{name: second, run: /bin/sh, args: [-c, 'echo here; exec sleep 1000'], after: [first], watchdog: 0}}
+  - {{name: first, run: {system}, args: [--kind, imu], namespace: /left, params_file: imu.yaml, nodes: [/imu]}}
+  - {{name: once, run: /bin/sh, args: [-c, 'echo A is $A'], restart: never, environment: {{A: seen}}}}
+",
+        logs = folder.join("logs").display(),
+        system = system.display()
+    );
+    fs::write(&path, &text).unwrap();
+    let run = |arguments: &[&str]| -> Output { rosless(arguments, Some(&domain)).output().unwrap() };
+    let arguments = ["up", "--config", path.to_str().unwrap()];
+    let wrong = run(&arguments);
+    let said = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    assert_eq!(wrong.status.code(), Some(2), "{said}");
+    assert!(said.contains("fleet.yaml: 'first' at line 5: there is no params_file"), "{said}");
+    fs::write(folder.join("imu.yaml"), "/**:\n  ros__parameters: {rate: 5.0}\n").unwrap();
+    // The node has a name of its own, which the file knows.
+    fs::write(&path, text.replace("[--kind, imu]", "[--kind, imu, --name, imu]")).unwrap();
+    let mut up = Daemon::spawn(rosless(&arguments, Some(&domain)));
+    up.wait_for_line("second waits for first", SOON);
+    up.wait_for_line("third waits for node /left/imu", SOON);
+    up.wait_for_line("once ended (exit status: 0); it is not started again", SOON);
+    up.wait_for_line("second | here", SOON);
+    let status = || -> serde_json::Value {
+        let status = run(&["status", "--json"]);
+        serde_json::from_slice(&status.stdout).unwrap_or_else(|error| panic!("{error}: {status:?}"))
+    };
+    let states = || -> Vec<String> {
+        let daemons = status()["daemons"].as_array().unwrap().clone();
+        daemons.iter().map(|daemon| daemon["state"].as_str().unwrap().to_owned()).collect()
+    };
+    eventually("all are where they should be", SOON, || {
+        states() == ["running", "running", "running", "ended"]
+    });
+    assert_documented("rosless status", &status());
+    let shown = run(&["status"]);
+    assert!(shown.status.success(), "who ended well is no failure: {shown:?}");
+    let logs = run(&["logs", "once"]);
+    assert_eq!(String::from_utf8_lossy(&logs.stdout), "once | A is seen\n");
+    assert_eq!(run(&["logs", "nobody"]).status.code(), Some(3));
+    assert!(run(&["down"]).status.success());
+    assert!(up.wait(SOON).success(), "{}", up.output());
+    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

@@ -17,7 +17,7 @@ use clap::Parser;
 use rosless_bag::Compression;
 use rosless_cli::{Failure, Result};
 use rosless_graph::{
-    Context, EventLoop, Graph, Handle, Node, Publisher, Qos, config::Settings as Ros, monotonic, now,
+    Context, EventLoop, Graph, Handle, Node, Publisher, TopicQos, config::Settings as Ros, monotonic, now,
     parameters::Descriptor,
 };
 use rosless_protocol::{
@@ -204,7 +204,7 @@ fn drive(
     tape: &Tape<App>,
     arguments: Arguments,
 ) -> Result<()> {
-    let status: Publisher<RecorderStatus> = node.publisher("~/status", Qos::latched())?;
+    let status: Publisher<RecorderStatus> = node.publisher("~/status".latched())?;
     let (tape, node, controller) = (tape.clone(), node.clone(), controller.clone());
     let last = RefCell::new(None);
     // When to look again, and what was found.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rosless_arm::{Launcher, Shooter, ThrowWatch, verdict::Outcome};
 use rosless_cli::{Failure, Result, Session, out, output};
-use rosless_graph::{Publisher, Qos, config::Settings};
+use rosless_graph::{Publisher, TopicQos, config::Settings};
 use rosless_wire::{
     Message,
     std_msgs::msg::{Float32, Float32MultiArray, String as Text},
@@ -25,9 +25,9 @@ pub(crate) fn aim(settings: &Settings, wanted: [f32; 4], args: &ClientArgs) -> R
     let expected = Launcher::from_array(&wanted).map_err(Failure::usage)?.to_array();
     let session = Session::join_as(settings, "shooter_command", Heard::default())?;
     let (node, event_loop) = (&session.node, &session.event_loop);
-    let input = node.publisher::<Float32MultiArray>("shooter_state_input", Qos::default())?;
+    let input = node.publisher::<Float32MultiArray>("shooter_state_input")?;
     let answers =
-        event_loop.subscribe::<Float32MultiArray>(node, "shooter_state", Qos::latched(), |heard, s| {
+        event_loop.subscribe::<Float32MultiArray>(node, "shooter_state".latched(), |heard, s| {
             heard.state = Some(s.message.data);
         })?;
     wait_for_launcher(&session, &input, args, || (answers.matched() == 0).then_some(LAUNCHER))?;
@@ -52,14 +52,11 @@ pub(crate) fn fire(settings: &Settings, speed: f32, verdict: bool, args: &Client
     Shooter::default().fire(speed, Duration::ZERO).map_err(Failure::usage)?;
     let session = Session::join_as(settings, "shooter_command", Heard::default())?;
     let (node, event_loop) = (&session.node, &session.event_loop);
-    let trigger = node.publisher::<Float32>("shoot_value", Qos::default())?;
-    let balls = event_loop.subscribe::<Float32MultiArray>(
-        node,
-        "ball_initial_state",
-        Qos::default(),
-        |heard, s| heard.throw.hear_ball(&s.message.data),
-    )?;
-    let verdicts = event_loop.subscribe::<Text>(node, "catch_verdict", Qos::default(), |heard, s| {
+    let trigger = node.publisher::<Float32>("shoot_value")?;
+    let balls = event_loop.subscribe::<Float32MultiArray>(node, "ball_initial_state", |heard, s| {
+        heard.throw.hear_ball(&s.message.data)
+    })?;
+    let verdicts = event_loop.subscribe::<Text>(node, "catch_verdict", |heard, s| {
         heard.throw.hear_verdict(&s.message.data);
     })?;
     wait_for_launcher(&session, &trigger, args, || {

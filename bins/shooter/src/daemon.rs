@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rosless_arm::{ArmClock, ClockNews, InitTime, Launcher, Shooter, shooter::DEFAULT_SPEED};
 use rosless_cli::Result;
-use rosless_graph::{Client, Context, EventLoop, Node, Publisher, Qos, monotonic};
+use rosless_graph::{Client, Context, EventLoop, Node, Publisher, TopicQos, monotonic};
 use rosless_wire::{
     robot3_18c1054::srv::{GetInitTime, GetInitTimeRequest, GetInitTimeResponse},
     sensor_msgs::msg::JointState,
@@ -39,28 +39,23 @@ pub(crate) fn run(context: &Context) -> Result<()> {
         clock: ArmClock::default(),
         arm: event_loop.client(&node, "get_init_time")?,
         // Latched, so that a viewer started later shows where the launcher stands.
-        state: node.publisher("shooter_state", Qos::latched())?,
-        ball: node.publisher("ball_initial_state", Qos::default())?,
+        state: node.publisher("shooter_state".latched())?,
+        ball: node.publisher("ball_initial_state")?,
         node: node.clone(),
         new: true,
     };
-    event_loop.subscribe::<Float32MultiArray>(
-        &node,
-        "shooter_state_input",
-        Qos::default(),
-        |app, sample| {
-            app.aim(&sample.message.data);
-        },
-    )?;
-    event_loop.subscribe::<Float32>(&node, "shoot_value", Qos::default(), |app, sample| {
+    event_loop.subscribe::<Float32MultiArray>(&node, "shooter_state_input", |app, sample| {
+        app.aim(&sample.message.data);
+    })?;
+    event_loop.subscribe::<Float32>(&node, "shoot_value", |app, sample| {
         app.request_throw(sample.message.data);
     })?;
-    event_loop.subscribe::<Bool>(&node, "shoot_bool", Qos::default(), |app, sample| {
+    event_loop.subscribe::<Bool>(&node, "shoot_bool", |app, sample| {
         if sample.message.data {
             app.request_throw(DEFAULT_SPEED as f32);
         }
     })?;
-    event_loop.subscribe::<JointState>(&node, "joint_states", Qos::default(), |app, sample| {
+    event_loop.subscribe::<JointState>(&node, "joint_states", |app, sample| {
         app.remember(&sample.message);
     })?;
     event_loop.once(MEMORY, |app| app.settle());

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use rosless_graph::{Context, ContextOptions, EventLoop, Publisher, Qos};
+use rosless_graph::{Context, ContextOptions, EventLoop, Publisher, TopicQos};
 use rosless_tests::{Daemon, DomainLease, Rig};
 use rosless_wire::{
     sensor_msgs::msg::JointState,
@@ -43,18 +43,18 @@ impl Probe {
         let rig = Rig::<Heard>::on(domain.clone(), "probe");
         let (events, node) = (&rig.events, &rig.node);
         events
-            .subscribe::<Float32MultiArray>(node, "shooter_state", Qos::latched(), |h, s| {
+            .subscribe::<Float32MultiArray>(node, "shooter_state".latched(), |h, s| {
                 h.states.push(s.message.data);
             })
             .unwrap();
         let balls = events
-            .subscribe::<Float32MultiArray>(node, "ball_initial_state", Qos::default(), |h, s| {
+            .subscribe::<Float32MultiArray>(node, "ball_initial_state", |h, s| {
                 h.balls.push(s.message.data);
             })
             .unwrap();
-        let input = node.publisher("shooter_state_input", Qos::default()).unwrap();
-        let speed = node.publisher("shoot_value", Qos::default()).unwrap();
-        let default_speed = node.publisher("shoot_bool", Qos::default()).unwrap();
+        let input = node.publisher("shooter_state_input").unwrap();
+        let speed = node.publisher("shoot_value").unwrap();
+        let default_speed = node.publisher("shoot_bool").unwrap();
         let mut probe = Self { rig, input, speed, default_speed };
         let (a, b, c) = (probe.input.clone(), probe.speed.clone(), probe.default_speed.clone());
         probe.until("the launcher is there", |h| {
@@ -117,7 +117,7 @@ fn the_launcher_clamps_refuses_and_throws() {
 fn a_restarted_launcher_keeps_its_aim() {
     let domain = DomainLease::acquire();
     let viewer = Rig::<()>::on(domain.clone(), "viewer");
-    let joints = viewer.node.publisher::<JointState>("joint_states", Qos::default()).unwrap();
+    let joints = viewer.node.publisher::<JointState>("joint_states").unwrap();
     let told = JointState {
         name: ["shooter_x", "shooter_z", "shooter_roll", "shooter_pitch"].map(String::from).to_vec(),
         position: vec![0.5, -2.0, 0.25, 0.75],
@@ -127,7 +127,7 @@ fn a_restarted_launcher_keeps_its_aim() {
     let mut probe = Rig::<Heard>::on(domain.clone(), "probe");
     probe
         .events
-        .subscribe::<Float32MultiArray>(&probe.node, "shooter_state", Qos::latched(), |h, s| {
+        .subscribe::<Float32MultiArray>(&probe.node, "shooter_state".latched(), |h, s| {
             h.states.push(s.message.data)
         })
         .unwrap();
@@ -163,8 +163,8 @@ fn fire_reports_its_own_ball_and_the_verdict_on_it() {
     let context = Context::new(ContextOptions::for_domain(domain.id())).unwrap();
     let arm = context.node("arm").unwrap();
     let _loop = EventLoop::<()>::new(&context).unwrap();
-    let verdicts = arm.publisher::<Text>("catch_verdict", Qos::default()).unwrap();
-    let balls = arm.publisher::<Float32MultiArray>("ball_initial_state", Qos::default()).unwrap();
+    let verdicts = arm.publisher::<Text>("catch_verdict").unwrap();
+    let balls = arm.publisher::<Float32MultiArray>("ball_initial_state").unwrap();
     for (ours, code) in [("true", 0), ("false", 1), ("null", 1)] {
         let mut command = shooter(&domain, &["fire", "4", "--verdict", "--json", "--timeout", "30"]);
         let fire = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -233,7 +233,7 @@ fn commands_say_what_is_wrong() {
         assert!(err.contains("nobody will judge the catch") && err.contains("sim-arm run"), "{err}");
         // Somebody who could judge, but does not.
         let judge = Rig::<()>::on(domain.clone(), "silent_judge");
-        let _verdicts = judge.node.publisher::<Text>("catch_verdict", Qos::default()).unwrap();
+        let _verdicts = judge.node.publisher::<Text>("catch_verdict").unwrap();
         let (output, _, err) = run(&domain, &["fire", "4", "--verdict", "--timeout", "4"]);
         assert_eq!(output.status.code(), Some(1));
         assert!(err.contains("no verdict on this throw within 4s"), "{err}");

@@ -83,8 +83,9 @@ fn planning(what: &str, limits: Limits) {
 /// up to `ROSLESS_ARM_EFFORT` parts.
 fn catches(what: &str, limits: Limits) {
     let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse().ok());
-    let throws = number("ROSLESS_ARM_THROWS").unwrap_or(effort(200, 40));
-    let report = evaluate(&best(limits), throws, 1, number("ROSLESS_ARM_EFFORT").unwrap_or(30_000), drop);
+    let throws = number("ROSLESS_ARM_THROWS").unwrap_or(effort(300, 40));
+    let parts = number("ROSLESS_ARM_EFFORT").unwrap_or(effort(600_000, 30_000));
+    let report = evaluate(&best(limits), throws, 1, parts, drop);
     let total = &report.total;
     println!(
         "\n{what}: {} of {throws} caught, bound {} ({} of it open), impossible {:?}",

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rosless_arm::{ArmController, ArmInput, ArmOutput, CatchVerdict, InitTime, LetGo};
 use rosless_cli::{Failure, Result};
 use rosless_engine::{Engine as _, Since};
-use rosless_graph::{Context, EventLoop, Node, Publisher, Qos, monotonic, now};
+use rosless_graph::{Context, EventLoop, Node, Publisher, TopicQos, monotonic, now};
 use rosless_wire::{
     robot3_18c1054::{
         msg::HandClose,
@@ -49,21 +49,16 @@ impl ArmNode {
             });
         });
         // In this order: of what arrives together, the topic subscribed to first is read first.
-        event_loop.subscribe::<Float32MultiArray>(
-            &node,
-            "ball_initial_state",
-            Qos::default(),
-            |app, s| {
-                app.with_arm(|arm| arm.input("ball_initial_state", ArmInput::Ball(&s.message.data)));
-            },
-        )?;
-        event_loop.subscribe::<Float32>(&node, "hand_close_reserve", Qos::default(), |app, s| {
+        event_loop.subscribe::<Float32MultiArray>(&node, "ball_initial_state", |app, s| {
+            app.with_arm(|arm| arm.input("ball_initial_state", ArmInput::Ball(&s.message.data)));
+        })?;
+        event_loop.subscribe::<Float32>(&node, "hand_close_reserve", |app, s| {
             app.with_arm(|arm| arm.input("hand_close_reserve", ArmInput::CloseAt(s.message.data)));
         })?;
-        event_loop.subscribe::<Float32MultiArray>(&node, "target_arm_state", Qos::default(), |app, s| {
+        event_loop.subscribe::<Float32MultiArray>(&node, "target_arm_state", |app, s| {
             app.with_arm(|arm| arm.input("target_arm_state", ArmInput::Target(&s.message.data)));
         })?;
-        event_loop.subscribe::<Float32MultiArray>(&node, "ang_debug", Qos::default(), |app, s| {
+        event_loop.subscribe::<Float32MultiArray>(&node, "ang_debug", |app, s| {
             app.with_arm(|arm| arm.input("ang_debug", ArmInput::Angles(&s.message.data)));
         })?;
         event_loop.serve::<GetHandState>(&node, "get_hand_state", |app, _, responder| {
@@ -84,9 +79,9 @@ impl ArmNode {
         let mut arm = Self {
             controller: Since { engine: ArmController::new(config), start: monotonic() },
             // Latched, so that planners and viewers started later know the posture of an arm at rest.
-            state: node.publisher("arm_ang_angv", Qos::latched())?,
+            state: node.publisher("arm_ang_angv".latched())?,
             // Likewise for the hand; a few samples, because every closing is judged, not only the last.
-            hand: node.publisher("hand_close", Qos::default().transient_local())?,
+            hand: node.publisher("hand_close".transient_local())?,
             verdicts: Verdicts::new(&node)?,
             node,
         };

@@ -6,7 +6,8 @@
 use std::{cell::RefCell, rc::Rc};
 
 use rosless_graph::{
-    Context, EventLoop, Graph, Node, Qos, Result, Sample, Subscription, graph::EndpointKind, qos::Durability,
+    Context, EventLoop, Graph, Node, Result, Sample, Subscription, Topic, TopicQos, graph::EndpointKind,
+    qos::Durability,
 };
 use rosless_wire::Message;
 
@@ -17,11 +18,11 @@ pub(crate) fn subscribe<M: Message>(
     context: &Context,
     events: &EventLoop<App>,
     node: &Node,
-    topic: &'static str,
-    qos: Qos,
+    topic: impl Into<Topic<'static>>,
     hear: impl FnMut(&mut App, Sample<M>) + Clone + 'static,
 ) -> Result<()> {
-    let name = node.resolve_topic(topic)?;
+    let topic = topic.into();
+    let name = node.resolve_topic(topic.name)?;
     let kept = move |graph: &Graph| {
         graph.endpoints().any(|other| {
             other.kind == EndpointKind::Writer
@@ -30,16 +31,16 @@ pub(crate) fn subscribe<M: Message>(
         })
     };
     let (handle, node) = (events.handle(), node.clone());
-    handle.subscribe::<M>(&node, topic, qos, hear.clone())?;
+    handle.subscribe::<M>(&node, topic, hear.clone())?;
     let latecomer: Rc<RefCell<Option<Subscription<App>>>> = Rc::default();
     let follow = move |graph: &Graph| {
         let mut latecomer = latecomer.borrow_mut();
         if !kept(graph) {
             latecomer.take().into_iter().for_each(Subscription::close);
         } else if latecomer.is_none() {
-            match handle.subscribe::<M>(&node, topic, qos.transient_local(), hear.clone()) {
+            match handle.subscribe::<M>(&node, topic.transient_local(), hear.clone()) {
                 Ok(reader) => *latecomer = Some(reader),
-                Err(error) => log::error!(target: node.logger(), "{topic}: {error}"),
+                Err(error) => log::error!(target: node.logger(), "{}: {error}", topic.name),
             }
         }
     };

@@ -1,7 +1,7 @@
 //! Shapes for RViz and Foxglove: where a ball flies, how far the arm reaches, how the last throw ended.
 
 use rosless_arm::{Ball, Judged, Links, Vector3};
-use rosless_graph::{Node, Publisher, Qos, Result};
+use rosless_graph::{Node, Publisher, Result, TopicQos};
 use rosless_wire::{
     geometry_msgs::msg::{Point, Pose, Quaternion, Vector3 as Scale},
     std_msgs::msg::{ColorRGBA, Header},
@@ -17,7 +17,7 @@ pub(crate) struct Markers(Publisher<MarkerArray>);
 impl Markers {
     /// Also shows the reach, for whoever comes later.
     pub(crate) fn new(node: &Node) -> Result<Self> {
-        let markers = Self(node.publisher("catch_markers", Qos::latched().depth(3))?);
+        let markers = Self(node.publisher("catch_markers".latched().keep_last(3))?);
         let links = Links::default();
         let reach = 2.0 * (links.upper + links.fore + links.hand);
         let sphere = Marker {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rosless_arm::{Ball, CatchVerdict, Planner, Strategy};
 use rosless_cli::{Failure, Result};
-use rosless_graph::{Context, EventLoop, Node, Publisher, Qos, Sample, monotonic};
+use rosless_graph::{Context, EventLoop, Node, Publisher, Sample, monotonic};
 use rosless_wire::std_msgs::msg::{Float32, Float32MultiArray};
 
 use crate::{
@@ -71,12 +71,9 @@ impl TargetNode {
                 }
             }
         });
-        event_loop.subscribe::<Float32MultiArray>(
-            &node,
-            "ball_initial_state",
-            Qos::default(),
-            |app, sample| app.hear_throw(sample.message.data),
-        )?;
+        event_loop.subscribe::<Float32MultiArray>(&node, "ball_initial_state", |app, sample| {
+            app.hear_throw(sample.message.data)
+        })?;
         let hear = |app: &mut App, sample: Sample<Float32MultiArray>| {
             let now = app.clock.now();
             if let Some(target) = &mut app.target
@@ -85,8 +82,8 @@ impl TargetNode {
                 log::warn!(target: target.node.logger(), "arm_ang_angv ignored: {reason}");
             }
         };
-        listening::subscribe(context, event_loop, &node, "arm_ang_angv", Qos::default(), hear)?;
-        event_loop.subscribe::<Float32MultiArray>(&node, "ang_debug", Qos::default(), |app, sample| {
+        listening::subscribe(context, event_loop, &node, "arm_ang_angv", hear)?;
+        event_loop.subscribe::<Float32MultiArray>(&node, "ang_debug", |app, sample| {
             let now = app.clock.now();
             if let Some(target) = &mut app.target {
                 // Whoever moves says what is wrong with it.
@@ -96,8 +93,8 @@ impl TargetNode {
         log::info!(target: node.logger(), "planning catches, strategy {:?}", config.strategy);
         Ok(Self {
             planner: Planner::new(config),
-            reserve: node.publisher("hand_close_reserve", Qos::default())?,
-            target: node.publisher("target_arm_state", Qos::default())?,
+            reserve: node.publisher("hand_close_reserve")?,
+            target: node.publisher("target_arm_state")?,
             verdicts: Verdicts::new(&node)?,
             waiting: Vec::new(),
             node,

@@ -5,7 +5,7 @@ use std::{fmt::Display, time::Duration};
 use rosless_arm::{Ball, CatchVerdict, ClockNews, HandState, JOINT_NAMES, Judged, Malformed, Scene, model};
 use rosless_cli::{Failure, Result};
 use rosless_graph::{
-    Client, Context, EventLoop, Gid, Node, Publisher, Qos, Sample, SampleInfo, lines, monotonic,
+    Client, Context, EventLoop, Gid, Node, Publisher, Sample, SampleInfo, Topic, TopicQos, lines, monotonic,
 };
 use rosless_wire::{
     builtin_interfaces::msg::Time,
@@ -67,16 +67,16 @@ fn arm_moved(scene: &mut Scene, data: &[f32], info: &SampleInfo, now: Duration) 
 impl VisualizerNode {
     pub(crate) fn new(context: &Context, event_loop: &EventLoop<App>, with_tf: bool) -> Result<Self> {
         let node = context.node("visualizer")?;
-        let inputs: [(&'static str, Qos, Update); 3] = [
-            ("shooter_state", Qos::default(), launcher_moved),
-            ("ball_initial_state", Qos::default(), ball_thrown),
+        let inputs: [(Topic<'static>, Update); 3] = [
+            ("shooter_state".into(), launcher_moved),
+            ("ball_initial_state".into(), ball_thrown),
             // Deep, because the report of the instant the hand closed must not be lost to later ones.
-            ("arm_ang_angv", Qos::default().depth(100), arm_moved),
+            ("arm_ang_angv".keep_last(100), arm_moved),
         ];
-        for (topic, qos, update) in inputs {
+        for (topic, update) in inputs {
             let hear = move |app: &mut App, sample: Sample<Float32MultiArray>| {
                 let now = app.clock.now();
-                if topic == "ball_initial_state"
+                if topic.name == "ball_initial_state"
                     && let (Some(visualizer), Ok(ball)) =
                         (&app.visualizer, Ball::from_array(&sample.message.data))
                 {
@@ -86,13 +86,13 @@ impl VisualizerNode {
                     && let Err(reason) =
                         update(&mut visualizer.scene, &sample.message.data, &sample.info, now)
                 {
-                    log::warn!(target: visualizer.node.logger(), "{topic} ignored: {reason}");
+                    log::warn!(target: visualizer.node.logger(), "{} ignored: {reason}", topic.name);
                 }
             };
-            match topic {
+            match topic.name {
                 // A throw of long ago is none.
-                "ball_initial_state" => drop(event_loop.subscribe(&node, topic, qos, hear)?),
-                _ => listening::subscribe(context, event_loop, &node, topic, qos, hear)?,
+                "ball_initial_state" => drop(event_loop.subscribe(&node, topic, hear)?),
+                _ => listening::subscribe(context, event_loop, &node, topic, hear)?,
             }
         }
         // After the arm's states: of what arrives together, the topic subscribed to first is read first.
@@ -101,7 +101,7 @@ impl VisualizerNode {
                 visualizer.hand_moved(&sample.message, &sample.info);
             }
         };
-        listening::subscribe(context, event_loop, &node, "hand_close", Qos::default(), hear)?;
+        listening::subscribe(context, event_loop, &node, "hand_close", hear)?;
         event_loop.engine_deadline(
             |app| app.visualizer.as_ref().map(|visualizer| visualizer.next_show),
             |app, monotonic| {
@@ -126,12 +126,12 @@ impl VisualizerNode {
                 }
             }
         });
-        let description = node.publisher::<Text>("robot_description", Qos::latched())?;
+        let description = node.publisher::<Text>("robot_description".latched())?;
         description.publish(&Text { data: model::urdf() });
         Ok(Self {
             scene: Scene::default(),
-            joints: node.publisher("joint_states", Qos::default())?,
-            tf: node.publisher("/tf", Qos::default().depth(100))?,
+            joints: node.publisher("joint_states")?,
+            tf: node.publisher("/tf".keep_last(100))?,
             publish_tf,
             period,
             next_show: monotonic(),

@@ -9,7 +9,7 @@ use rosless_arm::{
     JOINT_NAMES, Launcher, Limits, Strategy,
     evaluate::{Setup, Simulation, Throw},
 };
-use rosless_graph::{Context, ContextOptions, EventLoop, Qos};
+use rosless_graph::{Context, ContextOptions, EventLoop};
 use rosless_tests::{Daemon, DomainLease, Rig, sibling_binary};
 use rosless_wire::{
     robot3_18c1054::msg::HandClose, sensor_msgs::msg::JointState, std_msgs::msg::Float32MultiArray,
@@ -338,7 +338,7 @@ fn a_second_arm_is_warned_of_and_logs_say_full_names() {
     let context = Context::new(ContextOptions::for_domain(domain.id())).unwrap();
     let node = context.node("probe").unwrap();
     let event_loop = EventLoop::<()>::new(&context).unwrap();
-    let target = node.publisher::<Float32MultiArray>("/left/target_arm_state", Qos::default()).unwrap();
+    let target = node.publisher::<Float32MultiArray>("/left/target_arm_state").unwrap();
     assert!(event_loop.run_until(&mut (), common::PATIENCE, |()| target.matched() > 0).unwrap());
     target.publish(&Float32MultiArray::default());
     first.wait_for_line("/left/target_arm_state refused: malformed", common::PATIENCE);
@@ -353,11 +353,11 @@ fn an_arm_that_does_not_latch_is_heard_and_nobody_warns_of_it() {
     let viewer = sim_arm(&rig.domain, &["--nodes", "ball_initial_to_arm_target,visualizer"]);
     rig.events.on_incompatible_qos(|(problems, _), _| *problems += 1);
     let (state, hand) = (
-        rig.node.publisher::<Float32MultiArray>("arm_ang_angv", Qos::default()).unwrap(),
-        rig.node.publisher::<HandClose>("hand_close", Qos::default()).unwrap(),
+        rig.node.publisher::<Float32MultiArray>("arm_ang_angv").unwrap(),
+        rig.node.publisher::<HandClose>("hand_close").unwrap(),
     );
     rig.events
-        .subscribe::<JointState>(&rig.node, "joint_states", Qos::default(), |(_, joint_1), s| {
+        .subscribe::<JointState>(&rig.node, "joint_states", |(_, joint_1), s| {
             *joint_1 = s.message.position.get(9).copied();
         })
         .unwrap();

@@ -29,11 +29,13 @@
 //! | tables, live or not | [`table`] |
 //! | durations, rates and numbers with a range | [`args`] |
 //! | names of the graph behind the Tab key | [`completion`] |
+//! | manual pages | [`manual`] |
 #![forbid(unsafe_code)]
 
 pub mod args;
 pub mod completion;
 pub mod failure;
+pub mod manual;
 pub mod output;
 mod program;
 pub mod session;

@@ -8,7 +8,7 @@ use rosless_graph::config::{Settings, UsageError};
 use crate::{
     EXIT_CODES, Failure, Result,
     args::{Loop, Shared},
-    completion, exit, output,
+    completion, exit, manual, output,
 };
 
 /// A program's command line with the arguments that all programs share.
@@ -34,6 +34,9 @@ pub fn main<C: Parser>(run: impl FnOnce(C, Settings) -> Result<()>) -> ExitCode 
     // Known before it is parsed, because what cannot be parsed is a failure, too.
     output::set_json(arguments.iter().take_while(|word| *word != "--").any(|word| word == "--json"));
     let run = || {
+        if let Some(folder) = manual::folder(&arguments) {
+            return manual::write::<C>(folder.as_ref());
+        }
         let (mut settings, rest) = settings(arguments)?;
         match parse::<C>(rest, &mut settings) {
             Ok(parsed) => run(parsed, settings),

@@ -26,6 +26,21 @@ pub fn columns<R: AsRef<[String]>>(titles: &[&str], rows: impl IntoIterator<Item
     all.iter().map(line).collect()
 }
 
+/// The words of a text on lines of at most that width; a longer word has a line of its own.
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is always one");
+        if !line.is_empty() && line.chars().count().saturating_add(1 + word.chars().count()) > width {
+            lines.push(word.to_owned());
+        } else {
+            line.push_str(if line.is_empty() { "" } else { " " });
+            line.push_str(word);
+        }
+    }
+    lines
+}
+
 /// As much of `text` as a terminal of that size can show.
 fn clip(text: &str, columns: usize, lines: usize) -> String {
     let shorten = |line: &str| match line.char_indices().nth(columns) {
@@ -103,6 +118,13 @@ pub fn rough(duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_text_is_wrapped_between_words() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("immeasurable a b", 5), ["immeasurable", "a b"]);
+        assert_eq!(wrapped("one two", usize::MAX), ["one two"]);
+    }
 
     #[test]
     fn foreign_cells_stay_in_their_place() {

@@ -136,6 +136,36 @@ pub(crate) fn quality_of_service(graph: &Graph) -> Vec<Finding> {
     findings
 }
 
+/// Topics of which two publishers contradict each other, by the end of their names.
+const SINGLE_SOURCES: [&str; 8] = [
+    "/clock",
+    "/robot_description",
+    "/map",
+    "/arm_ang_angv",
+    "/shooter_state",
+    "/daiza_state",
+    "/hina_state",
+    "/motion_primitive_controller/state",
+];
+
+pub(crate) fn single_sources(graph: &Graph) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for endpoints in by_topic(graph).into_values() {
+        let topic = endpoints[0].ros_name();
+        let writers = endpoints.iter().filter(|e| e.kind == EndpointKind::Writer);
+        let nodes: BTreeSet<_> = writers.map(|writer| owner(graph, writer)).collect();
+        if nodes.len() > 1 && SINGLE_SOURCES.iter().any(|end| topic.ends_with(end)) {
+            let nodes = nodes.into_iter().collect::<Vec<_>>().join(" and ");
+            let remedy = "end one of them, or give it a namespace: `--ros-args -r __ns:=/second`";
+            findings.push(Finding::warn("sources", format!("{topic} is published by {nodes}"), remedy));
+        }
+    }
+    if findings.is_empty() {
+        findings.push(Finding::ok("sources", "no topic that can have one source has two"));
+    }
+    findings
+}
+
 #[cfg(test)]
 mod tests {
     use rosless_graph::{Gid, Qos};
@@ -176,5 +206,20 @@ mod tests {
         ));
         assert!(types(&graph)[0].found.contains("a/msg/C"));
         assert_eq!(participants(&graph, Gid([1; 16]).prefix())[0].level, Level::Ok);
+    }
+
+    #[test]
+    fn two_sources_of_what_can_have_one_are_found() {
+        let mut graph = Graph::default();
+        let clock = |id| Endpoint {
+            dds_topic: "rt/left/clock".into(),
+            ..endpoint(id, EndpointKind::Writer, "a::msg::dds_::B_", "RIHS01_1", Qos::default())
+        };
+        graph.add_endpoint(clock(1));
+        assert_eq!(single_sources(&graph)[0].level, Level::Ok);
+        graph.add_endpoint(clock(2));
+        let findings = single_sources(&graph);
+        assert_eq!(findings[0].level, Level::Warn);
+        assert!(findings[0].found.starts_with("/left/clock is published by "), "{findings:?}");
     }
 }

@@ -84,11 +84,13 @@ pub fn settings(settings: &Environment) -> Finding {
 
 /// Network, clock and limits, told one after the other: some take a second.
 pub fn machine(environment: &Environment, mut tell: impl FnMut(Vec<Finding>)) {
+    tell(machine::surroundings(|name| std::env::var(name).ok()));
     tell(machine::interfaces(environment));
     tell(machine::multicast(environment));
     tell(machine::ports(environment.domain_id));
     tell(machine::clock());
     tell(machine::limits());
+    tell(machine::drops(environment.domain_id));
 }
 
 /// Who is there besides `own`, and which endpoints do not fit together.
@@ -97,5 +99,6 @@ pub fn graph(graph: &Graph, own: GidPrefix) -> Vec<Finding> {
     findings.extend(graph::names(graph));
     findings.extend(graph::types(graph));
     findings.extend(graph::quality_of_service(graph));
+    findings.extend(graph::single_sources(graph));
     findings
 }

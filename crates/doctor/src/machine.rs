@@ -244,6 +244,73 @@ pub(crate) fn limits() -> Vec<Finding> {
     findings
 }
 
+/// What ROS on this machine is told that hides its nodes from us, or that we do not read.
+pub(crate) fn surroundings(variable: impl Fn(&str) -> Option<String>) -> Vec<Finding> {
+    let bridge = "start ROS without it, or join the two with a bridge (docs/beyond-one-lan.md)";
+    let unread = "what it says of interfaces, peers and transports does not hold here; say it with ROS_STATIC_PEERS and ROS_AUTOMATIC_DISCOVERY_RANGE";
+    let rules = [
+        (
+            "RMW_IMPLEMENTATION",
+            "zenoh",
+            "nodes with that middleware do not speak DDS and are not seen here",
+            "use rmw_cyclonedds_cpp or rmw_fastrtps_cpp, or join the two with a bridge (docs/beyond-one-lan.md)",
+        ),
+        (
+            "ROS_DISCOVERY_SERVER",
+            "",
+            "nodes that meet through a discovery server of Fast DDS are not seen here",
+            bridge,
+        ),
+        (
+            "ROS2_EASY_MODE",
+            "",
+            "nodes in easy mode meet through a discovery server of Fast DDS and are not seen here",
+            bridge,
+        ),
+        ("CYCLONEDDS_URI", "", "only Cyclone DDS reads it", unread),
+        ("FASTRTPS_DEFAULT_PROFILES_FILE", "", "only Fast DDS reads it", unread),
+        ("FASTDDS_DEFAULT_PROFILES_FILE", "", "only Fast DDS reads it", unread),
+    ];
+    let set = |(name, part, meaning, remedy): (&str, &str, &str, &str)| {
+        let value = variable(name).filter(|value| !value.is_empty() && value.contains(part))?;
+        Some(Finding::warn("environment", format!("{name}={value}: {meaning}"), remedy))
+    };
+    let findings: Vec<_> = rules.into_iter().filter_map(set).collect();
+    match findings.is_empty() {
+        true => vec![Finding::ok("environment", "nothing that hides ROS nodes from us")],
+        false => findings,
+    }
+}
+
+/// Datagrams that came and found no room, by the kernel's count for each socket.
+pub(crate) fn drops(domain: u16) -> Vec<Finding> {
+    let tables = ["/proc/net/udp", "/proc/net/udp6"].map(|path| fs::read_to_string(path).unwrap_or_default());
+    let (sockets, lost) = dropped(&tables.concat(), domain);
+    vec![match lost {
+        0 => Finding::ok("drops", format!("{sockets} sockets of domain {domain} have dropped nothing")),
+        _ => Finding::warn(
+            "drops",
+            format!(
+                "{lost} datagrams were dropped by sockets of domain {domain}, because their buffers were full"
+            ),
+            "raise net.core.rmem_max, send less at a time, or give the daemons more of the processor",
+        ),
+    }]
+}
+
+/// How many sockets of the domain there are in the kernel's table, and how much they have dropped.
+fn dropped(table: &str, domain: u16) -> (usize, u64) {
+    let first = 7400 + 250 * u32::from(domain);
+    let entry = |line: &str| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let port = u32::from_str_radix(words.get(1)?.rsplit_once(':')?.1, 16).ok()?;
+        let drops = words.last()?.parse::<u64>().ok()?;
+        (first..first + 250).contains(&port).then_some(drops)
+    };
+    let drops: Vec<_> = table.lines().filter_map(entry).collect();
+    (drops.len(), drops.iter().sum())
+}
+
 const ENOUGH_FILES: u64 = 1024;
 const ENOUGH_BUFFER: u64 = 2_000_000;
 
@@ -258,6 +325,31 @@ mod tests {
                      fd000211000000000000000000000bad 1f 40 00 01     eth0\n\
                      fe80000000000000a8bbccfffe0000ff 02 40 20 c0     eth1\nnonsense\n\n";
         assert_eq!(v6_addresses(table), [("fd00:211::1".parse().unwrap(), 31)]);
+    }
+
+    #[test]
+    fn what_hides_nodes_is_named() {
+        let find = |set: &'static [(&str, &str)]| {
+            surroundings(move |name| {
+                set.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned())
+            })
+        };
+        let quiet = find(&[("RMW_IMPLEMENTATION", "rmw_cyclonedds_cpp"), ("ROS_DISCOVERY_SERVER", "")]);
+        assert_eq!(quiet, [Finding::ok("environment", "nothing that hides ROS nodes from us")]);
+        let found = find(&[("RMW_IMPLEMENTATION", "rmw_zenoh_cpp"), ("ROS2_EASY_MODE", "10.0.0.1")]);
+        assert_eq!(found.len(), 2);
+        assert!(found[0].found.starts_with("RMW_IMPLEMENTATION=rmw_zenoh_cpp: nodes with that middleware"));
+    }
+
+    #[test]
+    fn drops_are_those_of_the_domains_ports() {
+        let table = "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n\
+                     73: 00000000:1CE8 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 123 2 0 0\n\
+                     74: 00000000:1CF3 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 124 2 0 17\n\
+                     75: 00000000:0035 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 125 2 0 99\n";
+        assert_eq!(dropped(table, 0), (2, 17));
+        assert_eq!(dropped(table, 1), (0, 0));
+        assert_eq!(dropped("nonsense\n", 0), (0, 0));
     }
 
     #[test]

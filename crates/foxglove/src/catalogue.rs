@@ -15,6 +15,39 @@ pub struct Channel {
     pub schema_name: String,
     /// Its definition, and those of all that it contains.
     pub schema: String,
+    /// The number of this type and definition in the newest generation's table; never used for another one.
+    pub schema_id: u32,
+}
+
+/// What all clients are told, in the words of their generation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    text: String,
+    /// For clients that know definitions by their numbers.
+    by_table: Option<String>,
+}
+
+impl Told {
+    fn channels<'a>(
+        channels: impl Iterator<Item = &'a Channel> + Clone,
+        is_known: impl Fn(&Channel) -> bool,
+    ) -> Self {
+        let mut seen = BTreeSet::new();
+        let new = channels.clone().filter(|channel| !is_known(channel) && seen.insert(channel.schema_id));
+        let by_table = Some(message::advertise_by_table(new, channels.clone()));
+        Self { text: message::advertise(channels), by_table }
+    }
+
+    /// For a client with a table of definitions or without.
+    pub fn text(&self, by_table: bool) -> &str {
+        self.by_table.as_ref().filter(|_| by_table).unwrap_or(&self.text)
+    }
+}
+
+impl From<String> for Told {
+    fn from(text: String) -> Self {
+        Self { text, by_table: None }
+    }
 }
 
 /// A service's type with both its definitions.
@@ -45,6 +78,7 @@ pub struct Catalogue {
     channels: BTreeMap<u32, Channel>,
     services: BTreeMap<u32, Service>,
     next: u32,
+    next_schema: u32,
 }
 
 impl Catalogue {
@@ -56,7 +90,7 @@ impl Catalogue {
         services: &BTreeSet<(String, String)>,
         mut schema: impl FnMut(&str, &str) -> Option<String>,
         mut service_type: impl FnMut(&str, &str) -> Option<ServiceType>,
-    ) -> Vec<String> {
+    ) -> Vec<Told> {
         let mut told = Vec::new();
         let gone: Vec<u32> = self
             .channels
@@ -66,18 +100,26 @@ impl Catalogue {
             .collect();
         self.channels.retain(|id, _| !gone.contains(id));
         if !gone.is_empty() {
-            told.push(message::unadvertise(&gone));
+            told.push(message::unadvertise(&gone).into());
         }
         let known: BTreeSet<_> =
             self.channels.values().map(|c| (c.topic.clone(), c.schema_name.clone())).collect();
-        let mut new = Vec::new();
+        let mut new = Vec::<Channel>::new();
         for (topic, ty) in topics.difference(&known) {
             let Some(schema) = schema(topic, ty) else { continue };
+            let same = |channel: &&Channel| channel.schema_name == *ty && channel.schema == schema;
+            let schema_id = self.channels.values().chain(&new).find(same).map(|channel| channel.schema_id);
+            let schema_id = schema_id.unwrap_or_else(|| {
+                self.next_schema += 1;
+                self.next_schema
+            });
             let id = self.number();
-            new.push(Channel { id, topic: topic.clone(), schema_name: ty.clone(), schema });
+            new.push(Channel { id, topic: topic.clone(), schema_name: ty.clone(), schema, schema_id });
         }
         if !new.is_empty() {
-            told.push(message::advertise(new.iter()));
+            // Everybody was told of every channel that is there, and so of its definition.
+            let told_before: BTreeSet<_> = self.channels.values().map(|channel| channel.schema_id).collect();
+            told.push(Told::channels(new.iter(), |channel| told_before.contains(&channel.schema_id)));
         }
         self.channels.extend(new.into_iter().map(|channel| (channel.id, channel)));
         let gone: Vec<u32> = self
@@ -88,7 +130,7 @@ impl Catalogue {
             .collect();
         self.services.retain(|id, _| !gone.contains(id));
         if !gone.is_empty() {
-            told.push(message::unadvertise_services(&gone));
+            told.push(message::unadvertise_services(&gone).into());
         }
         let known: BTreeSet<_> =
             self.services.values().map(|s| (s.name.clone(), s.ty.name.clone())).collect();
@@ -99,7 +141,7 @@ impl Catalogue {
             new.push(Service { id, name: name.clone(), ty });
         }
         if !new.is_empty() {
-            told.push(message::advertise_services(new.iter()));
+            told.push(message::advertise_services(new.iter()).into());
         }
         self.services.extend(new.into_iter().map(|service| (service.id, service)));
         told
@@ -111,13 +153,13 @@ impl Catalogue {
     }
 
     /// What a client is told when it comes.
-    pub fn introduction(&self) -> Vec<String> {
+    pub fn introduction(&self) -> Vec<Told> {
         let mut told = Vec::new();
         if !self.channels.is_empty() {
-            told.push(message::advertise(self.channels.values()));
+            told.push(Told::channels(self.channels.values(), |_| false));
         }
         if !self.services.is_empty() {
-            told.push(message::advertise_services(self.services.values()));
+            told.push(message::advertise_services(self.services.values()).into());
         }
         told
     }
@@ -135,6 +177,8 @@ impl Catalogue {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[test]
@@ -143,12 +187,13 @@ mod tests {
         let set = |names: &[&str]| names.iter().map(|n| ((*n).to_owned(), "p/msg/T".to_owned())).collect();
         let mut update = |topics: &[&str], services: &[&str]| {
             let ty = |_: &str, ty: &str| Some(ServiceType { name: ty.to_owned(), ..ServiceType::default() });
-            catalogue.update(
+            let told = catalogue.update(
                 &set(topics),
                 &set(services),
                 |topic, _| (topic != "/secret").then(|| "int8 a".to_owned()),
                 ty,
-            )
+            );
+            told.iter().map(|told| told.text(false).to_owned()).collect::<Vec<_>>()
         };
         let told = update(&["/a", "/b", "/secret"], &["/s"]);
         assert_eq!(told.len(), 2);
@@ -165,6 +210,40 @@ mod tests {
             catalogue.channel(1).is_none()
                 && catalogue.channel(4).is_some()
                 && catalogue.service(3).is_none()
+        );
+    }
+
+    #[test]
+    fn the_newest_generation_gets_each_definition_once() {
+        let mut catalogue = Catalogue::default();
+        let mut update = |topics: &[(&str, &str)]| {
+            let topics = topics.iter().map(|(name, ty)| ((*name).to_owned(), (*ty).to_owned())).collect();
+            let told =
+                catalogue.update(&topics, &BTreeSet::new(), |_, ty| Some(format!("of {ty}")), |_, _| None);
+            told.iter().map(|told| serde_json::from_str(told.text(true)).unwrap()).collect::<Vec<Value>>()
+        };
+        let channel = |id: u32, topic: &str, schema: u32| json!({"id": id, "topic": topic, "encoding": "cdr", "schemaId": schema});
+        let schema = |id: u32, name: &str| json!({"id": id, "name": name, "encoding": "ros2msg", "data": format!("of {name}")});
+        let advertise = |schemas: Value, channels: Value| json!({"op": "advertise", "schemas": schemas, "channels": channels});
+        let told = update(&[("/a", "p/msg/T"), ("/b", "p/msg/T")]);
+        assert_eq!(
+            told,
+            [advertise(json!([schema(1, "p/msg/T")]), json!([channel(1, "/a", 1), channel(2, "/b", 1)]))]
+        );
+        let told = update(&[("/a", "p/msg/T"), ("/b", "p/msg/T"), ("/c", "p/msg/T"), ("/d", "p/msg/U")]);
+        assert_eq!(
+            told,
+            [advertise(json!([schema(2, "p/msg/U")]), json!([channel(3, "/c", 1), channel(4, "/d", 2)]))]
+        );
+        // A number that nobody can know of is not used again.
+        update(&[("/a", "p/msg/T")]);
+        let told = update(&[("/a", "p/msg/T"), ("/d", "p/msg/U")]);
+        assert_eq!(told, [advertise(json!([schema(3, "p/msg/U")]), json!([channel(5, "/d", 3)]))]);
+        let all: Value = serde_json::from_str(catalogue.introduction()[0].text(true)).unwrap();
+        assert_eq!(
+            all["schemas"],
+            json!([schema(1, "p/msg/T"), schema(3, "p/msg/U")]),
+            "a newcomer gets all"
         );
     }
 }

@@ -8,7 +8,8 @@
 //! | which channels and services are told of, and by which numbers | [`Catalogue`] |
 //! | what one client listens to and publishes | [`Session`] |
 //!
-//! The three subprotocols differ in their names and in what their clients know; the messages are the same.
+//! The three subprotocols differ in their names and in what their clients know. The messages are the same but for one: the
+//! newest tells each definition once and gives it a number, by which channels then name it ([`Told`]).
 #![forbid(unsafe_code)]
 
 mod catalogue;
@@ -16,12 +17,15 @@ pub mod message;
 mod request;
 mod session;
 
-pub use catalogue::{Catalogue, Channel, Service, ServiceType};
+pub use catalogue::{Catalogue, Channel, Service, ServiceType, Told};
 pub use request::{Advertised, Request, Subscription, Wrong};
 pub use session::Session;
 
 /// Subprotocols that are spoken, the newest first.
 pub const SUBPROTOCOLS: [&str; 3] = ["foxglove.sdk.v1.1", "foxglove.sdk.v1", "foxglove.websocket.v1"];
+
+/// The one whose clients know definitions by numbers.
+pub(crate) const BY_TABLE: &str = SUBPROTOCOLS[0];
 
 /// The subprotocol to speak with a client that offers these.
 pub fn choose<'a>(offered: impl Iterator<Item = &'a str>) -> Option<&'static str> {

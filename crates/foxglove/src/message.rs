@@ -52,6 +52,19 @@ pub fn advertise<'a>(channels: impl Iterator<Item = &'a Channel>) -> String {
     json!({"op": "advertise", "channels": channels}).to_string()
 }
 
+/// New channels for clients that know definitions by their numbers, and the definitions they do not know yet.
+pub(crate) fn advertise_by_table<'a>(
+    schemas: impl Iterator<Item = &'a Channel>,
+    channels: impl Iterator<Item = &'a Channel>,
+) -> String {
+    let schema = |c: &Channel| json!({"id": c.schema_id, "name": c.schema_name, "encoding": "ros2msg", "data": c.schema});
+    let channel =
+        |c: &Channel| json!({"id": c.id, "topic": c.topic, "encoding": "cdr", "schemaId": c.schema_id});
+    let (schemas, channels) = (schemas.map(schema).collect(), channels.map(channel).collect());
+    json!({"op": "advertise", "schemas": Value::Array(schemas), "channels": Value::Array(channels)})
+        .to_string()
+}
+
 /// Channels that are no more.
 pub fn unadvertise(ids: &[u32]) -> String {
     json!({"op": "unadvertise", "channelIds": ids}).to_string()

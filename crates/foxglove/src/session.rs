@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Advertised, Subscription, Wrong};
+use crate::{Advertised, Subscription, Told, Wrong};
 
 /// More subscriptions or channels than this no client has.
 const MOST: usize = 2048;
@@ -17,9 +17,20 @@ pub struct Session {
     pub parameters: BTreeSet<String>,
     /// The topics and services it was told of last, if it wants to know who is connected to what.
     pub graph: Option<(BTreeSet<String>, BTreeSet<String>)>,
+    by_table: bool,
 }
 
 impl Session {
+    /// Of a client that speaks this subprotocol.
+    pub fn new(subprotocol: &str) -> Self {
+        Self { by_table: subprotocol == crate::BY_TABLE, ..Self::default() }
+    }
+
+    /// What it is told, in its words.
+    pub fn words<'a>(&self, told: &'a Told) -> &'a str {
+        told.text(self.by_table)
+    }
+
     /// Subscribes; `true` if the channel was not listened to before.
     ///
     /// # Errors

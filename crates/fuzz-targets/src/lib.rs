@@ -10,6 +10,9 @@ use std::{
 use rosless_engine::Engine as _;
 use rosless_graph::config::ParameterOverrides;
 use rosless_motion::{Hardware as _, MotionLimits, Planner};
+use rosless_natnet::{
+    Client, Config, Input as NatnetInput, Message as Packet, Scene, Server, ServerInput, Version,
+};
 use rosless_protocol::{
     Dialect, Now, Wall,
     controlled::{self, Controlled},
@@ -326,5 +329,35 @@ pub fn web(input: &[u8]) {
         let length = connection.output().len();
         assert!(length < 1 << 20, "a client causes answers without end");
         connection.wrote(length, Duration::ZERO);
+    }
+}
+
+/// Datagrams that a NatNet client and a NatNet server get, each after a byte for the pause before it and two for its length.
+/// The first byte says in which version they are also read alone.
+pub fn natnet(input: &[u8]) {
+    const SERVER: Ipv4Addr = Ipv4Addr::LOCALHOST;
+    const VERSIONS: [Version; 5] =
+        [Version::V3_0, Version::new(3, 1), Version::new(4, 0), Version::V4_1, Version::NEWEST];
+    let Some((choice, mut rest)) = input.split_first() else { return };
+    let version = VERSIONS[usize::from(*choice) % VERSIONS.len()];
+    let mut client = Client::new(Config { server: SERVER, name: "fuzzed".to_owned() });
+    let mut server = Server::new(Scene { rate: 1.0, ..Scene::default() });
+    let mut now = Now::after(Duration::from_secs(1));
+    while let Some(([pause, low, high], more)) = rest.split_first_chunk::<3>() {
+        let (bytes, more) = more.split_at(usize::from(u16::from_le_bytes([*low, *high])).min(more.len()));
+        rest = more;
+        now.mono += Duration::from_millis(u64::from(*pause) * 4);
+        if let Ok(packet) = Packet::decode(bytes, version) {
+            let again = packet.encode(version);
+            let twice = Packet::decode(&again, version).map(|packet| packet.encode(version));
+            assert_eq!(twice.as_ref(), Ok(&again), "it does not read what it writes");
+        }
+        client.handle(NatnetInput::Datagram { from: SERVER.into(), bytes, over_commands: true }, now);
+        while client.poll_output().is_some() {}
+        client.wake(now);
+        assert!(client.next_deadline().is_some_and(|next| next > now.mono), "woken for nothing");
+        server.handle(ServerInput::Datagram { from: (SERVER, 1).into(), bytes }, now);
+        server.wake(now);
+        while server.poll_output().is_some() {}
     }
 }

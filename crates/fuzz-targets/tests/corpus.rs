@@ -55,12 +55,16 @@ fn ur() {
     each("ur", rosless_fuzz_targets::ur);
 }
 
-/// Seeds cut, joined and damaged at random, `ROSLESS_FUZZ_RUNS` times; where there is no fuzzing toolchain that is the long run.
 #[test]
-fn web_at_random() {
+fn natnet() {
+    each("natnet", rosless_fuzz_targets::natnet);
+}
+
+/// Seeds cut, joined and damaged at random, `ROSLESS_FUZZ_RUNS` times; where there is no fuzzing toolchain that is the long run.
+fn at_random(target: &str, run: fn(&[u8])) {
     let runs =
         std::env::var("ROSLESS_FUZZ_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(20_000_u64);
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/web");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let seeds: Vec<Vec<u8>> = std::fs::read_dir(folder)
         .expect("corpus")
         .map(|file| std::fs::read(file.expect("entry").path()).expect("readable"))
@@ -92,6 +96,16 @@ fn web_at_random() {
                 input.push(random(256) as u8);
             }
         }
-        rosless_fuzz_targets::web(&input);
+        run(&input);
     }
+}
+
+#[test]
+fn web_at_random() {
+    at_random("web", rosless_fuzz_targets::web);
+}
+
+#[test]
+fn natnet_at_random() {
+    at_random("natnet", rosless_fuzz_targets::natnet);
 }

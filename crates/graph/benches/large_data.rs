@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use rosless_graph::{Context, ContextOptions, EventLoop, Node, Qos};
+use rosless_graph::{Context, ContextOptions, EventLoop, Node, TopicQos};
 use rosless_tests::{
     Daemon, DomainLease, Usage,
     bench::{self, Figure, effort},
@@ -39,8 +39,8 @@ fn join<S: 'static>(domain: u16, node: &str) -> (EventLoop<S>, Node) {
 /// Publishes as fast as there is room, and every millisecond a small sample with the time.
 fn talk(domain: u16, size: usize) {
     let (event_loop, node) = join::<()>(domain, "talker");
-    let large = node.publisher::<UInt8MultiArray>("large", Qos::default().keep_all()).unwrap();
-    let small = node.publisher::<UInt64>("small", Qos::default()).unwrap();
+    let large = node.publisher::<UInt8MultiArray>("large".keep_all()).unwrap();
+    let small = node.publisher::<UInt64>("small").unwrap();
     let begin = Instant::now();
     while (large.matched() == 0 || small.matched() == 0) && begin.elapsed() < PATIENCE {
         event_loop.run_for(&mut (), Duration::from_millis(10)).unwrap();
@@ -66,17 +66,12 @@ struct Heard {
 fn listen(domain: u16) {
     let (event_loop, node) = join::<Heard>(domain, "listener");
     event_loop
-        .subscribe::<UInt8MultiArray>(
-            &node,
-            "large",
-            Qos::default().keep_all(),
-            |heard: &mut Heard, sample| {
-                heard.bytes += sample.message.data.len();
-            },
-        )
+        .subscribe::<UInt8MultiArray>(&node, "large".keep_all(), |heard: &mut Heard, sample| {
+            heard.bytes += sample.message.data.len();
+        })
         .unwrap();
     event_loop
-        .subscribe::<UInt64>(&node, "small", Qos::default(), |heard: &mut Heard, sample| {
+        .subscribe::<UInt64>(&node, "small", |heard: &mut Heard, sample| {
             heard.small.push(nanos().saturating_sub(sample.message.data));
         })
         .unwrap();

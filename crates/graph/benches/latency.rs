@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rosless_graph::{Context, ContextOptions, EventLoop, Node, Qos};
+use rosless_graph::{Context, ContextOptions, EventLoop, Node};
 use rosless_tests::{
     Daemon, DomainLease, TwoHosts, Usage,
     bench::{self, Figure, effort},
@@ -214,10 +214,10 @@ fn with_echo<T>(echo: impl FnOnce(u16) + Send, ask: impl FnOnce(u16) -> T) -> T 
 fn our_round_trips(rounds: usize) -> Vec<Duration> {
     let echo = |domain| {
         let (event_loop, node) = join::<bool>(domain, "echo");
-        let back = node.publisher::<msg::String>("pong", Qos::default()).unwrap();
+        let back = node.publisher::<msg::String>("pong").unwrap();
         let answers = back.clone();
         event_loop
-            .subscribe::<msg::String>(&node, "ping", Qos::default(), move |done, sample| {
+            .subscribe::<msg::String>(&node, "ping", move |done, sample| {
                 *done = sample.message.data.is_empty();
                 answers.publish(&sample.message);
             })
@@ -227,11 +227,11 @@ fn our_round_trips(rounds: usize) -> Vec<Duration> {
     };
     with_echo(echo, |domain| {
         let (event_loop, node) = join::<Vec<Instant>>(domain, "asker");
-        let publisher = node.publisher::<msg::String>("ping", Qos::default()).unwrap();
+        let publisher = node.publisher::<msg::String>("ping").unwrap();
         let again = publisher.clone();
         let message = msg::String { data: text() };
         let subscription = event_loop
-            .subscribe::<msg::String>(&node, "pong", Qos::default(), move |stamps: &mut Vec<_>, _| {
+            .subscribe::<msg::String>(&node, "pong", move |stamps: &mut Vec<_>, _| {
                 stamps.push(Instant::now());
                 let last = stamps.len() > WARM_UP + rounds;
                 again.publish(if last { const { &msg::String { data: String::new() } } } else { &message });
@@ -399,8 +399,8 @@ fn idle_node() {
     let context = Context::new(settings).unwrap();
     let node = context.node("idle").unwrap();
     let event_loop = EventLoop::<()>::new(&context).unwrap();
-    let _publisher = node.publisher::<msg::String>("chatter", Qos::default()).unwrap();
-    event_loop.subscribe::<msg::String>(&node, "chatter", Qos::default(), |_, _| {}).unwrap();
+    let _publisher = node.publisher::<msg::String>("chatter").unwrap();
+    event_loop.subscribe::<msg::String>(&node, "chatter", |_, _| {}).unwrap();
     println!("up");
     event_loop.run(&mut ()).unwrap();
 }

@@ -1,6 +1,6 @@
 //! Prints what a talker says: `cargo run --example listener`.
 
-use rosless_graph::{Context, EventLoop, Qos, Result, config};
+use rosless_graph::{Context, EventLoop, Result, config};
 use rosless_wire::std_msgs::msg;
 
 fn main() -> Result<()> {
@@ -9,7 +9,7 @@ fn main() -> Result<()> {
     let node = context.node("listener")?;
 
     let event_loop = EventLoop::<()>::new(&context)?;
-    event_loop.subscribe::<msg::String>(&node, "chatter", Qos::default(), |_, sample| {
+    event_loop.subscribe::<msg::String>(&node, "chatter", |_, sample| {
         log::info!("I heard: [{}]", sample.message.data);
     })?;
     event_loop.run(&mut ())

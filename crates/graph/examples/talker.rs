@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rosless_graph::{Context, EventLoop, Qos, Result, config};
+use rosless_graph::{Context, EventLoop, Result, config};
 use rosless_wire::std_msgs::msg;
 
 struct Talker {
@@ -13,7 +13,7 @@ fn main() -> Result<()> {
     let (settings, _args) = config::settings_or_exit();
     let context = Context::new(settings)?;
     let node = context.node("talker")?;
-    let publisher = node.publisher::<msg::String>("chatter", Qos::default())?;
+    let publisher = node.publisher::<msg::String>("chatter")?;
 
     let event_loop = EventLoop::new(&context)?;
     event_loop.timer(Duration::from_millis(500), move |talker: &mut Talker| {

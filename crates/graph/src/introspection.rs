@@ -7,7 +7,7 @@ use std::{
 
 use rosless_wire::{Service, service::Event, service_msgs::msg::ServiceEventInfo};
 
-use crate::{Node, Publisher, Qos, Result, config::UsageError};
+use crate::{Node, Publisher, Result, config::UsageError};
 
 /// The parameter that switches introspection on for the services and actions of a node from outside
 /// (`-p service_introspection:=contents`). It is not declared: nodes of rclcpp do not have it.
@@ -116,7 +116,7 @@ impl<T: Service> Introspect for Introspector<T> {
         let mut events = self.events.borrow_mut();
         match (state, events.is_some()) {
             (Introspection::Off, _) => *events = None,
-            (_, false) => *events = Some(self.node.publisher(&self.topic, Qos::default())?),
+            (_, false) => *events = Some(self.node.publisher(&self.topic)?),
             (_, true) => {}
         }
         Ok(())

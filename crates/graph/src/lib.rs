@@ -6,7 +6,7 @@
 //!
 //! ```no_run
 //! use std::time::Duration;
-//! use rosless_graph::{Context, EventLoop, Publisher, Qos, Result, config};
+//! use rosless_graph::{Context, EventLoop, Publisher, Result, config};
 //! use rosless_wire::{example_interfaces::srv, std_msgs::msg};
 //!
 //! struct App {
@@ -19,10 +19,10 @@
 //!     let (settings, _args) = config::settings_or_exit();
 //!     let context = Context::new(settings)?;
 //!     let node = context.node("parrot")?;
-//!     let mut app = App { heard: 0, echo: node.publisher("echo", Qos::default())? };
+//!     let mut app = App { heard: 0, echo: node.publisher("echo")? };
 //!
 //!     let event_loop = EventLoop::<App>::new(&context)?;
-//!     event_loop.subscribe::<msg::String>(&node, "chatter", Qos::default(), |app, sample| {
+//!     event_loop.subscribe::<msg::String>(&node, "chatter", |app, sample| {
 //!         app.heard += 1;
 //!         app.echo.publish(&sample.message);
 //!     })?;
@@ -37,6 +37,7 @@
 //! | want | use |
 //! |---|---|
 //! | publish | [`Node::publisher`], then [`Publisher::publish`]; it never waits |
+//! | another quality of service than the default | [`TopicQos`]: `"~/status".latched()`, `"joints".keep_last(1)`; or `(name, qos)` |
 //! | subscribe | [`Handle::subscribe`]; undecoded for tools: [`Handle::subscribe_raw`] |
 //! | serve, also answering later | [`Handle::serve`] with a [`Responder`] that may be kept |
 //! | call | [`Handle::client`], then [`Client::call`] with a timeout; undecoded for tools: [`Handle::raw_client`] |
@@ -104,6 +105,7 @@ mod raw;
 mod service;
 mod subscription;
 pub mod supervision;
+mod topic;
 
 pub use context::{Completeness, Context, ContextOptions, IncompatibleQos};
 pub use counters::{Counters, Throttle};
@@ -119,3 +121,4 @@ pub use qos::Qos;
 pub use raw::SampleInfo;
 pub use service::{CallError, Client, RawClient, Reply, Responder, Server, TypeAndHash};
 pub use subscription::{Sample, Subscription};
+pub use topic::{Topic, TopicQos};

@@ -10,7 +10,7 @@ use rosless_engine::Wall;
 use rosless_wire::{Message, builtin_interfaces::msg::Time};
 
 use crate::{
-    Context, Error, Gid, Publisher, Qos, RawPublisher, Result,
+    Context, Error, Gid, Publisher, RawPublisher, Result, Topic, TypeAndHash,
     graph::Endpoint,
     logging,
     names::{EndpointKind, NodeIdentity},
@@ -179,19 +179,17 @@ impl Node {
     }
 
     /// Publishes `M` on `topic`.
-    pub fn publisher<M: Message>(&self, topic: &str, qos: Qos) -> Result<Publisher<M>> {
-        Publisher::new(self, topic, qos)
+    pub fn publisher<'t, M: Message>(&self, topic: impl Into<Topic<'t>>) -> Result<Publisher<M>> {
+        Publisher::new(self, topic.into())
     }
 
-    /// Publishes encoded payloads of a type known only at run time. An empty `type_hash` announces none.
-    pub fn raw_publisher(
+    /// Publishes encoded payloads of a type known only at run time. An empty hash announces none.
+    pub fn raw_publisher<'t>(
         &self,
-        topic: &str,
-        type_name: &str,
-        type_hash: &str,
-        qos: Qos,
+        topic: impl Into<Topic<'t>>,
+        ty: TypeAndHash<'_>,
     ) -> Result<RawPublisher> {
-        RawPublisher::new(self, self.topic_spec(Side::Publisher, topic, (type_name, type_hash), qos)?)
+        RawPublisher::new(self, self.topic_spec(Side::Publisher, topic.into(), ty)?)
     }
 
     /// The full name of a topic of this node after remapping.
@@ -208,17 +206,16 @@ impl Node {
         self.0.identity.resolve(kind, name).map_err(Error::name)
     }
 
-    /// What an end of a topic is about; its quality of service is what was given from outside, or else `qos`.
+    /// What an end of a topic is about; its quality of service is what was given from outside, or else the topic's.
     pub(crate) fn topic_spec(
         &self,
         side: Side,
-        topic: &str,
-        (type_name, type_hash): (&str, &str),
-        qos: Qos,
+        Topic { name, qos, room }: Topic<'_>,
+        (type_name, type_hash): TypeAndHash<'_>,
     ) -> Result<TopicSpec> {
-        let topic = self.resolve_topic(topic)?;
+        let topic = self.resolve_topic(name)?;
         let qos = self.override_qos(&topic, side, qos)?;
-        TopicSpec::topic(&topic, type_name, type_hash, qos)
+        Ok(TopicSpec { burst: room, ..TopicSpec::topic(&topic, type_name, type_hash, qos)? })
     }
 
     pub(crate) fn endpoint_added(&self, endpoint: Endpoint) {

@@ -71,7 +71,7 @@ impl<S: 'static> Handle<S> {
 
     fn follow_clock(&self, node: &Node) -> Result<Subscription<S>> {
         let inner = node.inner().clone();
-        self.subscribe::<Clock>(node, "/clock", Qos::clock(), move |_, sample| {
+        self.subscribe::<Clock>(node, ("/clock", Qos::clock()), move |_, sample| {
             inner.services.sim_time.replace(sample.message.clock);
         })
     }

@@ -5,7 +5,7 @@ use std::{marker::PhantomData, rc::Rc, time::Duration};
 use rosless_wire::{Message, cdr};
 
 use crate::{
-    Gid, GidPrefix, Node, Qos, Result,
+    Gid, GidPrefix, Node, Result, Topic,
     counters::Throttle,
     qos::Durability,
     qos_overrides::Side,
@@ -31,8 +31,8 @@ impl<M> std::fmt::Debug for Publisher<M> {
 }
 
 impl<M: Message> Publisher<M> {
-    pub(crate) fn new(node: &Node, topic: &str, qos: Qos) -> Result<Self> {
-        let spec = node.topic_spec(Side::Publisher, topic, (M::TYPE_NAME, M::TYPE_HASH), qos)?;
+    pub(crate) fn new(node: &Node, topic: Topic<'_>) -> Result<Self> {
+        let spec = node.topic_spec(Side::Publisher, topic, (M::TYPE_NAME, M::TYPE_HASH))?;
         let raw = RawPublisher::new(node, spec)?;
         Ok(Self { raw, message: PhantomData })
     }

@@ -41,7 +41,7 @@ pub enum Liveliness {
 ///
 /// ```
 /// use rosless_graph::Qos;
-/// let qos = Qos::default().depth(1).transient_local();
+/// let qos = Qos::default().keep_last(1).transient_local();
 /// assert_eq!(qos, Qos::latched());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl Default for Qos {
 impl Qos {
     /// Best effort, last 5: for data where the newest sample is all that counts.
     pub fn sensor_data() -> Self {
-        Self::default().best_effort().depth(5)
+        Self::default().best_effort().keep_last(5)
     }
 
     /// Service requests and replies.
@@ -90,27 +90,27 @@ impl Qos {
 
     /// Parameter services.
     pub fn parameters() -> Self {
-        Self::default().depth(1000)
+        Self::default().keep_last(1000)
     }
 
     /// The `/parameter_events` topic.
     pub fn parameter_events() -> Self {
-        Self::default().depth(1000)
+        Self::default().keep_last(1000)
     }
 
     /// The `/rosout` topic.
     pub fn rosout() -> Self {
-        Self { lifespan: Some(Duration::from_secs(10)), ..Self::default().transient_local().depth(1000) }
+        Self { lifespan: Some(Duration::from_secs(10)), ..Self::default().transient_local().keep_last(1000) }
     }
 
     /// One sample kept for late joiners ("latched" in ROS 1).
     pub fn latched() -> Self {
-        Self::default().transient_local().depth(1)
+        Self::default().transient_local().keep_last(1)
     }
 
     /// Subscriptions to `/clock`.
     pub fn clock() -> Self {
-        Self::default().best_effort().depth(1)
+        Self::default().best_effort().keep_last(1)
     }
 
     /// The status topic of an action.
@@ -120,7 +120,7 @@ impl Qos {
 
     /// Keeps the last `depth` samples.
     #[must_use]
-    pub fn depth(self, depth: u32) -> Self {
+    pub fn keep_last(self, depth: u32) -> Self {
         Self { history: History::KeepLast(depth.max(1)), ..self }
     }
 
@@ -369,7 +369,7 @@ mod tests {
     fn readers_may_buffer_a_burst_beyond_their_depth() {
         let limit = |qos: Qos, burst| qos.reader_policies("", burst).resource_limits().unwrap().max_samples;
         assert_eq!(limit(Qos::default(), 64), 64);
-        assert_eq!(limit(Qos::default().depth(500), 64), 500);
+        assert_eq!(limit(Qos::default().keep_last(500), 64), 500);
         assert_eq!(limit(Qos::default().keep_all(), 64), KEEP_ALL_LIMIT as i32);
     }
 

@@ -101,14 +101,14 @@ fn apply(qos: &mut Qos, policy: &str, value: &ParameterValue) -> Result<(), &'st
         // The depth follows, in a parameter of its own.
         ("history", "keep_last") => {
             if !matches!(qos.history, History::KeepLast(_)) {
-                *qos = qos.depth(1);
+                *qos = qos.keep_last(1);
             }
         }
         ("history", _) => return Err("keep_last or keep_all"),
         ("depth", _) => match u32::try_from(number) {
             // As in rclcpp, all are kept whatever the depth is.
             Ok(_) if qos.history == History::KeepAll => {}
-            Ok(depth @ 1..) => *qos = qos.depth(depth),
+            Ok(depth @ 1..) => *qos = qos.keep_last(depth),
             _ => return Err("a number of samples from 1"),
         },
         ("reliability", "reliable") => qos.reliability = Reliability::Reliable,
@@ -185,7 +185,7 @@ mod tests {
             Qos { deadline: Some(Duration::from_millis(3)), ..Qos::default() },
             Qos { liveliness: Liveliness::ManualByTopic, ..Qos::default() },
         ] {
-            let mut back = Qos::sensor_data().depth(77);
+            let mut back = Qos::sensor_data().keep_last(77);
             for (policy, _) in POLICIES {
                 apply(&mut back, policy, &value(&qos, policy)).unwrap();
             }

@@ -10,7 +10,7 @@ use std::{
 use rosless_wire::{Message, cdr};
 
 use crate::{
-    Counters, Gid, Graph, Node, Qos, Result, SampleInfo,
+    Counters, Gid, Graph, Node, Result, SampleInfo, Topic, TypeAndHash,
     counters::Throttle,
     event_loop::{Handle, Source},
     qos::{Durability, History},
@@ -294,28 +294,13 @@ impl<S, F: FnMut(&mut S, RawSample, &Inbox)> Source<S> for TopicSource<F> {
 
 impl<S: 'static> Handle<S> {
     /// Subscribes to `topic`. Samples that do not decode are counted and logged, and the callback never sees them.
-    pub fn subscribe<M: Message>(
+    pub fn subscribe<'t, M: Message>(
         &self,
         node: &Node,
-        topic: &str,
-        qos: Qos,
-        callback: impl FnMut(&mut S, Sample<M>) + 'static,
-    ) -> Result<Subscription<S>> {
-        self.subscribe_with_room(node, topic, qos, 0, callback)
-    }
-
-    /// [`subscribe`](Self::subscribe) where up to `room` samples may wait for the callback, although a smaller depth is
-    /// announced: for topics whose depth others prescribe and on which more may come at once.
-    pub fn subscribe_with_room<M: Message>(
-        &self,
-        node: &Node,
-        topic: &str,
-        qos: Qos,
-        room: u32,
+        topic: impl Into<Topic<'t>>,
         mut callback: impl FnMut(&mut S, Sample<M>) + 'static,
     ) -> Result<Subscription<S>> {
-        let spec = node.topic_spec(Side::Subscription, topic, (M::TYPE_NAME, M::TYPE_HASH), qos)?;
-        let spec = TopicSpec { burst: room, ..spec };
+        let spec = node.topic_spec(Side::Subscription, topic.into(), (M::TYPE_NAME, M::TYPE_HASH))?;
         self.add_subscription(node, spec, move |app, sample, inbox| {
             match cdr::from_body(&sample.body, sample.order) {
                 Ok(message) => {
@@ -327,18 +312,15 @@ impl<S: 'static> Handle<S> {
         })
     }
 
-    /// Subscribes without decoding: the callback gets payloads, encapsulation header first. An empty `type_hash`
-    /// announces none.
-    pub fn subscribe_raw(
+    /// Subscribes without decoding: the callback gets payloads, encapsulation header first. An empty hash announces none.
+    pub fn subscribe_raw<'t>(
         &self,
         node: &Node,
-        topic: &str,
-        type_name: &str,
-        type_hash: &str,
-        qos: Qos,
+        topic: impl Into<Topic<'t>>,
+        ty: TypeAndHash<'_>,
         mut callback: impl FnMut(&mut S, Sample<Vec<u8>>) + 'static,
     ) -> Result<Subscription<S>> {
-        let spec = node.topic_spec(Side::Subscription, topic, (type_name, type_hash), qos)?;
+        let spec = node.topic_spec(Side::Subscription, topic.into(), ty)?;
         self.add_subscription(node, spec, move |app, sample, inbox| {
             inbox.delivered();
             callback(app, Sample { message: sample.payload(), info: sample.info });

@@ -17,6 +17,9 @@ use rosless_motion::{
 
 use rosless_tests::bench::{Figure, effort};
 
+/// rad/s³ or m/s³: reached in a microsecond.
+const WITHOUT: f64 = 1e8;
+
 /// 500 Hz.
 const CYCLE: Duration = Duration::from_millis(2);
 
@@ -118,18 +121,30 @@ fn rate(mut act: impl FnMut()) -> f64 {
 
 fn checking_and_planning() {
     let (planner, home) = (planner(), home());
-    println!("| primitive | checked per second | planned per second |\n|---|---:|---:|");
+    let mut jerky = planner.clone();
+    jerky.hand.jerk = WITHOUT;
+    jerky.robot.limits.0.iter_mut().for_each(|joint| joint.jerk = WITHOUT);
+    println!(
+        "| primitive | checked per second | planned per second | without limits of jerk | time, of without |\n|---|---:|---:|---:|---:|"
+    );
     for (name, raw) in kinds() {
         let frames = Frames::default();
         let checks = rate(|| drop(black_box(check(black_box(&raw), &frames))));
         let primitive = checked(&raw);
-        let plans = rate(|| {
-            let plan = planner.plan(&home, &[(0, *black_box(&primitive))], 1.0);
-            drop(black_box(plan.expect("it can be planned")));
-        });
-        println!("| {name} | {checks:.0} | {plans:.0} |");
+        let plans = |planner: &Planner| {
+            rate(|| {
+                let plan = planner.plan(&home, &[(0, *black_box(&primitive))], 1.0);
+                drop(black_box(plan.expect("it can be planned")));
+            })
+        };
+        let (with, without) = (plans(&planner), plans(&jerky));
+        println!("| {name} | {checks:.0} | {with:.0} | {without:.0} | {:.2} × |", without / with);
         Figure::new("motion", format!("{name}, checked"), checks, "/s").tell();
-        Figure::new("motion", format!("{name}, planned"), plans, "/s").tell();
+        Figure::new("motion", format!("{name}, planned"), 1e6 / with, "µs")
+            .against("without limits of jerk", 1e6 / without)
+            .ratio_at_most(1.5)
+            .note(format!("{with:.0} per second"))
+            .tell();
     }
 }
 

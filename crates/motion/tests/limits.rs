@@ -1,10 +1,15 @@
 //! Every kind of program, sampled at 1 kHz: positions only, from which speed, acceleration and jerk follow by differences,
 //! and a forward kinematics of its own. What the planner believes is not asked.
 
+use std::time::Duration;
+
 use nalgebra::{Isometry3, Matrix4, Translation3, UnitQuaternion, Vector3};
 use proptest::prelude::*;
 use rosless_kinematics::{Joints, Robot, builtin};
-use rosless_motion::{Motion, MotionLimits, Planned, Planner, Primitive, Program, RawPrimitive, Timing};
+use rosless_motion::{
+    Command, CommandInterfaces, ExecutionState, Hardware as _, Motion, MotionLimits, Planned, Planner,
+    Primitive, Program, RawPrimitive, SimulatedRobot, Timing,
+};
 
 const DT: f64 = 1e-3;
 
@@ -87,13 +92,16 @@ fn sampled(planned: &Planned) -> Vec<Joints> {
 }
 
 fn used(planner: &Planner, planned: &Planned, hand_of: impl Fn(&Joints) -> Vector3<f64>) -> Used {
-    let joints = sampled(planned);
+    used_by(planner, &sampled(planned), hand_of)
+}
+
+fn used_by(planner: &Planner, joints: &[Joints], hand_of: impl Fn(&Joints) -> Vector3<f64>) -> Used {
     let limits = planner.robot.limits.0;
     for (i, q) in joints.iter().enumerate() {
         planner.robot.limits.check(q).unwrap_or_else(|error| panic!("at {i} ms: {error}"));
     }
     let used = std::cell::RefCell::new(Used::default());
-    shares(&joints, |order, value| {
+    shares(joints, |order, value| {
         for (limit, value) in limits.iter().zip(value.iter()) {
             let most = [limit.velocity, limit.acceleration, limit.jerk][order];
             let share = &mut used.borrow_mut().joint[order];
@@ -120,6 +128,44 @@ fn off_line(place: &Vector3<f64>, from: &Vector3<f64>, to: &Vector3<f64>) -> f64
     let way = to - from;
     let share = ((place - from).dot(&way) / way.norm_squared()).clamp(0.0, 1.0);
     (place - from - way * share).norm()
+}
+
+/// A robot that takes half as much again of one limit is found out, by that limit and no other.
+#[test]
+fn a_limit_that_is_overstepped_is_seen() {
+    let careful = || {
+        let mut planner = planner("ur5e");
+        planner.hand = MotionLimits { velocity: 0.3, acceleration: 2.0, jerk: 40.0 };
+        planner
+    };
+    let honest = careful();
+    let home = honest.robot.home;
+    // The last joint turns the hand on the spot; a line across moves the hand and strains no joint.
+    let turn = ptp(home + Joints::new(0.0, 0.0, 0.0, 0.0, 0.0, 3.0), limits(100.0, 1000.0), 0.0);
+    let across = lin(moved(&honest.robot.forward(&home), [0.25, 0.0, 0.0]), limits(1.0, 20.0), 0.0);
+    for which in 0..6 {
+        let mut greedy = careful();
+        let joint = &mut greedy.robot.limits.0[5];
+        let hand = &mut greedy.hand;
+        let limit = [
+            &mut joint.velocity,
+            &mut joint.acceleration,
+            &mut joint.jerk,
+            &mut hand.velocity,
+            &mut hand.acceleration,
+            &mut hand.jerk,
+        ];
+        *limit.into_iter().nth(which).unwrap() *= 1.5;
+        let program = if which < 3 { turn } else { across };
+        let used = used(&honest, &plan(&greedy, &home, &[program]), ur5e_hand);
+        for (i, share) in used.joint.iter().chain(&used.hand).enumerate() {
+            assert_eq!(*share > 1.2, i == which, "limit {which}: {used:?}");
+            assert!(i == which || *share <= ROUNDING, "limit {which}: {used:?}");
+        }
+    }
+    let mut beyond = honest.robot.limits;
+    beyond.0[5].upper = home[5] + 2.0;
+    assert!(sampled(&plan(&honest, &home, &[turn])).iter().any(|q| beyond.check(q).is_err()));
 }
 
 #[test]
@@ -241,7 +287,7 @@ fn the_example_programs_keep_every_limit() {
             .unwrap()
             .command
         {
-            rosless_motion::Command::Move(primitive) => primitive,
+            Command::Move(primitive) => primitive,
             other => panic!("{other:?}"),
         };
         for step in &program.0 {
@@ -397,16 +443,100 @@ proptest! {
         prop_assume!(planned.duration() < 60.0);
         let used = used(&planner, &planned, ur5e_hand);
         prop_assert!(used.joint.iter().chain(&used.hand).all(|share| *share <= ROUNDING), "{used:?}");
-        // Every target is passed within its radius.
+        // Every target is passed within its radius, and outside of the radii the hand is where it would be without blends.
         let places: Vec<_> = sampled(&planned).iter().map(ur5e_hand).collect();
         let mut here = planner.robot.home;
+        let (mut way, mut corners) = (Way::default(), Vec::new());
         for one in &possible {
             let alone = planner.plan(&here, &[(0, *one)], 1.0).unwrap();
+            way.add(one, &here, &alone);
             here = alone.at(f64::INFINITY).unwrap().position;
             let target = ur5e_hand(&here);
+            corners.push((target, one.blend_radius));
             let nearest = places.iter().map(|place| (place - target).norm()).fold(f64::INFINITY, f64::min);
             // One sample per millisecond may step over a target.
             prop_assert!(nearest <= one.blend_radius + 1e-3, "{nearest} m from a target with radius {} m", one.blend_radius);
         }
+        for place in places.iter().step_by(10) {
+            if corners.iter().all(|(corner, radius)| (place - corner).norm() > *radius) {
+                let off = way.off(place);
+                prop_assert!(off <= 1.0, "off its path by {off} of what is allowed");
+            }
+        }
+    }
+
+    /// Pauses, other speeds and stops at any instant of a blended motion.
+    #[test]
+    fn what_happens_on_the_way_keeps_every_limit(
+        at in 0usize..2500, then in 1usize..800, what in prop_oneof![Just(Act::Pause), Just(Act::Slow), Just(Act::Stop)]) {
+        let planner = planner("ur5e");
+        let (home, start) = (planner.robot.home, planner.robot.forward(&planner.robot.home));
+        let mut robot = SimulatedRobot::new(planner.clone(), home);
+        let mut now = Duration::ZERO;
+        let by = [[0.16, 0.0, 0.0], [0.16, 0.16, 0.0], [0.0, 0.16, 0.0]];
+        let mut program = vec![Command::SequenceStart];
+        program.extend(by.map(|by| Command::Move(lin(moved(&start, by), limits(0.4, 3.0), 0.03))));
+        program.extend([Command::Move(ptp(home, limits(2.0, 10.0), 0.0)), Command::SequenceEnd]);
+        for command in program {
+            tell(&mut robot, &command, now);
+        }
+        let mut joints = vec![home; 4];
+        let rested = |state| matches!(state, ExecutionState::Success | ExecutionState::Stopped);
+        for i in 0.. {
+            prop_assert!(i < 20_000, "it never ends");
+            match what {
+                Act::Pause if i == at => drop(robot.pause(now)),
+                Act::Pause if i == at + then => drop(robot.resume(now)),
+                Act::Slow if i == at => drop(robot.set_speed(0.3, now)),
+                Act::Slow if i == at + then => drop(robot.set_speed(1.0, now)),
+                Act::Stop if i == at => tell(&mut robot, &Command::Stop, now),
+                _ => {}
+            }
+            now += Duration::from_millis(1);
+            let status = robot.read(now).status;
+            joints.push(robot.state_at(now).position);
+            if rested(status) && i > at {
+                break;
+            }
+        }
+        joints.extend([*joints.last().unwrap(); 4]);
+        let used = used_by(&planner, &joints, ur5e_hand);
+        prop_assert!(used.joint.iter().chain(&used.hand).all(|share| *share <= ROUNDING), "{used:?}");
+    }
+}
+
+fn tell(robot: &mut SimulatedRobot, command: &Command, now: Duration) {
+    let mut interfaces = CommandInterfaces::default();
+    interfaces.set(command);
+    robot.write(&mut interfaces, now);
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Act {
+    Pause,
+    Slow,
+    Stop,
+}
+
+/// Where a program would lead the hand without blends: lines as they are, all else as short pieces. With how far off it is
+/// still on it, in metres: pieces of a bend are not the bend.
+#[derive(Default)]
+struct Way(Vec<(Vector3<f64>, Vector3<f64>, f64)>);
+
+impl Way {
+    fn add(&mut self, one: &Primitive, from: &Joints, alone: &Planned) {
+        let places: Vec<_> = sampled(alone).iter().map(ur5e_hand).collect();
+        match one.motion {
+            Motion::Linear { .. } => self.0.push((ur5e_hand(from), *places.last().unwrap(), 1e-6)),
+            _ => self.0.extend(
+                places.windows(2).filter(|pair| pair[0] != pair[1]).map(|pair| (pair[0], pair[1], 1e-5)),
+            ),
+        }
+    }
+
+    /// How far off, as a share of what is allowed.
+    fn off(&self, place: &Vector3<f64>) -> f64 {
+        let shares = self.0.iter().map(|(from, to, allowed)| off_line(place, from, to) / allowed);
+        shares.fold(f64::INFINITY, f64::min)
     }
 }

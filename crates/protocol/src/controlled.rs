@@ -104,6 +104,11 @@ impl Controlled {
         Ok(())
     }
 
+    /// The message that is being obeyed, while the transition it asks for is under way.
+    pub fn obeying(&self) -> Option<&Control> {
+        self.running.as_ref().map(|(_, _, message)| message)
+    }
+
     /// Who has armed it.
     pub fn armed_by(&self) -> Option<Participant> {
         self.armed.as_ref().map(|armed| armed.by)

@@ -57,7 +57,7 @@ pub fn requested(profiles: &[QosProfile]) -> Qos {
     if any(|profile| profile.history == "keep_all") {
         qos = qos.keep_all();
     } else if let Some(depth) = depth.filter(|depth| *depth > 0) {
-        qos = qos.depth(u32::try_from(depth).unwrap_or(u32::MAX).max(10));
+        qos = qos.keep_last(u32::try_from(depth).unwrap_or(u32::MAX).max(10));
     }
     if let [only] = profiles {
         qos.deadline = only.deadline.duration();
@@ -92,11 +92,11 @@ fn apply(policies: &BTreeMap<String, Value>, mut qos: Qos) -> Result<Qos, String
         };
         let word = value.as_str().unwrap_or_default();
         let known = match (policy.as_str(), word) {
-            ("history", "keep_last") => Some(qos.depth(depth.unwrap_or(10))),
+            ("history", "keep_last") => Some(qos.keep_last(depth.unwrap_or(10))),
             ("history", "keep_all") => Some(qos.keep_all()),
             ("depth", _) => depth.map(|depth| match policies.get("history").and_then(Value::as_str) {
                 Some("keep_all") => qos,
-                _ => qos.depth(depth),
+                _ => qos.keep_last(depth),
             }),
             ("reliability", "reliable") => Some(qos.reliable()),
             ("reliability", "best_effort") => Some(qos.best_effort()),
@@ -126,15 +126,15 @@ mod tests {
     fn what_was_offered_is_offered_again() {
         for qos in [
             Qos::default(),
-            Qos::latched().depth(10),
+            Qos::latched().keep_last(10),
             Qos::default().best_effort(),
             Qos::default().keep_all(),
-            Qos { deadline: Some(Duration::from_millis(100)), ..Qos::default().depth(77) },
+            Qos { deadline: Some(Duration::from_millis(100)), ..Qos::default().keep_last(77) },
         ] {
             assert_eq!(requested(&[offered(&qos)]), qos);
         }
         let mixed = [offered(&Qos::sensor_data()), offered(&Qos::latched())];
-        assert_eq!(requested(&mixed), Qos::latched().depth(10));
+        assert_eq!(requested(&mixed), Qos::latched().keep_last(10));
         assert_eq!(requested(&[]), Qos::default());
     }
 
@@ -145,7 +145,7 @@ mod tests {
         let changed = overrides["/a"](Qos::default());
         assert_eq!(
             changed,
-            Qos { deadline: Some(Duration::from_secs(1)), ..Qos::default().best_effort().depth(3) }
+            Qos { deadline: Some(Duration::from_secs(1)), ..Qos::default().best_effort().keep_last(3) }
         );
         assert_eq!(overrides["/b"](Qos::latched()), Qos::latched().keep_all());
         for wrong in ["/a: {reliability: maybe}", "/a: {hist: keep_all}", "- 3", "/a: {depth: -1}"] {

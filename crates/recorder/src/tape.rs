@@ -246,7 +246,7 @@ impl<S: 'static> Tape<S> {
 
     /// What all publishers can serve, and more depth than any.
     fn qos(&self, topic: &str, publishers: &[&Endpoint]) -> Qos {
-        (self.0.adapt)(topic, to_hear_all(publishers).0.depth(DEPTH))
+        (self.0.adapt)(topic, to_hear_all(publishers).0.keep_last(DEPTH))
     }
 
     fn subscribe(
@@ -260,10 +260,8 @@ impl<S: 'static> Tape<S> {
         let track = track.clone();
         self.0.handle.subscribe_raw(
             &self.0.node,
-            topic,
-            ty,
-            hash.unwrap_or_default(),
-            qos,
+            (topic, qos),
+            (ty, hash.unwrap_or_default()),
             move |_, sample| {
                 track.take(message(sample));
             },

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rosless_graph::{Context, ContextOptions, EventLoop, Node, Publisher, Qos, Sample, Subscription};
+use rosless_graph::{Context, ContextOptions, EventLoop, Node, Publisher, Sample, Subscription, Topic};
 use rosless_wire::{Message, Service};
 
 use super::Role;
@@ -147,18 +147,18 @@ impl Observer {
     }
 
     /// Keeps everything that a topic says from now on.
-    pub fn hear<M: Message>(&self, topic: &str, qos: Qos) -> Heard<M> {
+    pub fn hear<'t, M: Message>(&self, topic: impl Into<Topic<'t>>) -> Heard<M> {
         let samples = Rc::new(RefCell::new(Vec::new()));
         let kept = samples.clone();
         let subscription = self
             .event_loop
-            .subscribe::<M>(&self.node, topic, qos, move |(), sample| kept.borrow_mut().push(sample))
+            .subscribe::<M>(&self.node, topic, move |(), sample| kept.borrow_mut().push(sample))
             .expect("the topic's name is right");
         Heard { samples, subscription }
     }
 
-    pub fn publisher<M: Message>(&self, topic: &str, qos: Qos) -> Publisher<M> {
-        self.node.publisher(topic, qos).expect("the topic's name is right")
+    pub fn publisher<'t, M: Message>(&self, topic: impl Into<Topic<'t>>) -> Publisher<M> {
+        self.node.publisher(topic).expect("the topic's name is right")
     }
 
     /// Calls a service; the error as text.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use rosless_graph::{Qos, Sample, discovery_info, qos::History};
+use rosless_graph::{Sample, TopicQos, discovery_info, qos::History};
 use rosless_tests::{DomainLease, Vendor};
 use rosless_wire::{
     Message, cdr,
@@ -24,7 +24,7 @@ fn every_endpoint_has_its_type_hash_and_the_participant_its_enclave() {
         let domain = DomainLease::acquire();
         let Some(peer) = vendor.start(domain.id()) else { return };
         let mut ours = Ours::new(&domain, "clean", ());
-        let _publisher = ours.node.publisher::<Text>("chatter", Qos::default()).unwrap();
+        let _publisher = ours.node.publisher::<Text>("chatter").unwrap();
         let _server = ours.event_loop.serve::<AddTwoInts>(&ours.node, "add", |(), _, _| {}).unwrap();
         let prefix = ours.prefix();
         let seen = |topic: &str, is_writer: bool| {
@@ -71,7 +71,7 @@ fn ros_discovery_info_follows_nodes_and_endpoints() {
         let names = || latest().map(|info| info.nodes.iter().map(|n| n.name.clone()).collect::<Vec<_>>());
         ours.run_until("the first node", |()| names() == Some(vec!["first".into()]));
         let second = context.node_in("second", "/other").unwrap();
-        let publisher = second.publisher::<Text>("chatter", Qos::default()).unwrap();
+        let publisher = second.publisher::<Text>("chatter").unwrap();
         let gid = publisher.gid();
         ours.run_until("the second node with its writer", |()| {
             let info = latest().unwrap();
@@ -192,8 +192,7 @@ fn a_publisher_without_history_is_told_from_one_that_is_slow() {
         peer.write("told", &cdr::to_payload(&Text { data: "once".into() }));
         let mut ours = Ours::new(&domain, "listener", Vec::new());
         let heard = |heard: &mut Vec<String>, sample: Sample<Text>| heard.push(sample.message.data);
-        let latched = Qos::default().transient_local();
-        ours.event_loop.subscribe(&ours.node, "latched", latched, heard).unwrap();
+        ours.event_loop.subscribe(&ours.node, "latched".transient_local(), heard).unwrap();
         let context = ours.node.context().clone();
         ours.run_until("both have been heard", |heard| {
             context.graph().is_empty_writer(&silent) && *heard == ["once"]

@@ -38,7 +38,7 @@ fn dds_type() -> String {
 fn kinds() -> [(Qos, &'static str); 2] {
     [
         (Qos::default().keep_all(), "reliable,volatile,0"),
-        (Qos::default().best_effort().depth(10), "best_effort,volatile,10"),
+        (Qos::default().best_effort().keep_last(10), "best_effort,volatile,10"),
     ]
 }
 
@@ -65,7 +65,7 @@ fn our_new_publisher_reaches_their_subscription() {
         let round = |round| {
             let began = Instant::now();
             let mut ours = Ours::new(domain, "talker", ());
-            let publisher = ours.node.publisher::<Text>("chatter", qos).unwrap();
+            let publisher = ours.node.publisher::<Text>(("chatter", qos)).unwrap();
             ours.run_until("matched", |()| publisher.matched() == 1);
             publisher.publish(&text(round));
             let matched = began.elapsed();
@@ -83,7 +83,7 @@ fn their_new_publisher_reaches_our_subscription() {
     for_each("theirs publishes and leaves", |domain, vendor, qos, theirs| {
         let mut ours = Ours::new(domain, "listener", Vec::<Text>::new());
         let heard = |heard: &mut Vec<Text>, sample: Sample<Text>| heard.push(sample.message);
-        ours.event_loop.subscribe(&ours.node, "chatter", qos, heard).unwrap();
+        ours.event_loop.subscribe(&ours.node, ("chatter", qos), heard).unwrap();
         let mut times = Vec::new();
         for round in 0..rounds() {
             let mut peer = vendor.start(domain.id())?;
@@ -106,7 +106,7 @@ fn their_new_publisher_reaches_our_subscription() {
 fn our_publisher_reaches_their_new_subscription() {
     for_each("theirs subscribes later", |domain, vendor, qos, theirs| {
         let mut ours = Ours::new(domain, "talker", ());
-        let publisher = ours.node.publisher::<Text>("chatter", qos).unwrap();
+        let publisher = ours.node.publisher::<Text>(("chatter", qos)).unwrap();
         let mut times = Vec::new();
         for round in 0..rounds() {
             let mut peer = vendor.start(domain.id())?;
@@ -133,7 +133,7 @@ fn their_publisher_reaches_our_new_subscription() {
             let began = Instant::now();
             let mut ours = Ours::new(domain, "listener", Vec::<Text>::new());
             let heard = |heard: &mut Vec<Text>, sample: Sample<Text>| heard.push(sample.message);
-            ours.event_loop.subscribe(&ours.node, "chatter", qos, heard).unwrap();
+            ours.event_loop.subscribe(&ours.node, ("chatter", qos), heard).unwrap();
             ours.run_until("they are matched", |_| peer.matched("w") == 1);
             peer.write("w", &cdr::to_payload(&text(round)));
             ours.run_until("the sample is there", |heard| !heard.is_empty());

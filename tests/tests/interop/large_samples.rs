@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use rosless_graph::{Qos, Sample};
+use rosless_graph::{Sample, TopicQos};
 use rosless_tests::{DomainLease, Vendor};
 use rosless_wire::{Message, names, std_msgs::msg::UInt8MultiArray as Blob};
 
@@ -36,7 +36,7 @@ fn large_samples_reach_them() {
         let domain = DomainLease::acquire();
         let Some(mut peer) = vendor.start(domain.id()) else { return };
         let mut ours = Ours::new(&domain, "heavy", ());
-        let publisher = ours.node.publisher::<Blob>("blob", Qos::default().keep_all()).unwrap();
+        let publisher = ours.node.publisher::<Blob>("blob".keep_all()).unwrap();
         peer.reader("r", "rt/blob", &dds_type(), RELIABLE, &typehash(Blob::TYPE_HASH));
         ours.run_until("matched", |()| peer.matched("r") == 1 && publisher.matched() == 1);
         let mut arrived = 0;
@@ -60,7 +60,7 @@ fn large_samples_reach_us() {
         let Some(mut peer) = vendor.start(domain.id()) else { return };
         let mut ours = Ours::new(&domain, "heavy", Vec::<usize>::new());
         let heard = |heard: &mut Vec<usize>, sample: Sample<Blob>| heard.push(sample.message.data.len());
-        ours.event_loop.subscribe(&ours.node, "blob", Qos::default().keep_all(), heard).unwrap();
+        ours.event_loop.subscribe(&ours.node, "blob".keep_all(), heard).unwrap();
         peer.writer("w", "rt/blob", &dds_type(), RELIABLE, &typehash(Blob::TYPE_HASH));
         ours.run_until("matched", |_| peer.matched("w") == 1);
         for size in SIZES {

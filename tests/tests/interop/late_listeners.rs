@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use rosless_graph::{Qos, Sample, action::GoalHandle};
+use rosless_graph::{Sample, action::GoalHandle};
 use rosless_tests::{DomainLease, ForeignPeer, Vendor};
 use rosless_wire::{
     Message,
@@ -33,13 +33,13 @@ fn an_answer_waits_until_its_asker_listens() {
     for vendor in Vendor::ALL {
         let domain = DomainLease::acquire();
         let mut ours = Ours::new(&domain, "oracle", 0);
-        let answers = ours.node.publisher::<Text>("answers", Qos::default()).unwrap();
+        let answers = ours.node.publisher::<Text>("answers").unwrap();
         let answer = answers.clone();
         let asked = move |asked: &mut usize, sample: Sample<Text>| {
             *asked += 1;
             answer.publish_for(sample.info.publisher.prefix(), &sample.message);
         };
-        ours.event_loop.subscribe(&ours.node, "questions", Qos::default(), asked).unwrap();
+        ours.event_loop.subscribe(&ours.node, "questions", asked).unwrap();
         for (round, qos) in
             (0..rounds()).zip(["reliable,volatile,10", "best_effort,volatile,10"].iter().cycle())
         {
@@ -71,11 +71,11 @@ fn an_asker_whose_subscription_is_new_hears_every_answer_once_and_in_order() {
     for vendor in Vendor::ALL {
         let domain = DomainLease::acquire();
         let mut ours = Ours::new(&domain, "oracle", ());
-        let answers = ours.node.publisher::<Text>("answers", Qos::default()).unwrap();
+        let answers = ours.node.publisher::<Text>("answers").unwrap();
         let answer = move |(): &mut (), sample: Sample<Text>| {
             answers.publish_for(sample.info.publisher.prefix(), &sample.message);
         };
-        ours.event_loop.subscribe(&ours.node, "questions", Qos::default(), answer).unwrap();
+        ours.event_loop.subscribe(&ours.node, "questions", answer).unwrap();
         for _ in 0..rounds() {
             let Some(mut peer) = vendor.start(domain.id()) else { return };
             let dds_type = names::type_to_dds(Text::TYPE_NAME).expect("a valid name");

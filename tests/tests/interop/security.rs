@@ -9,7 +9,7 @@ use std::{
 
 use chrono::{TimeDelta, Utc};
 use rosless_graph::{
-    Context, ContextOptions, EventLoop, Node, Publisher, Qos, Sample,
+    Context, ContextOptions, EventLoop, Node, Publisher, Sample, TopicQos,
     config::{Security, Strategy},
 };
 use rosless_keystore::{
@@ -94,13 +94,13 @@ impl Speaker {
     }
 
     fn talker(&self) -> Publisher<Text> {
-        self.node.publisher::<Text>("chatter", Qos::default().keep_all()).unwrap()
+        self.node.publisher::<Text>("chatter".keep_all()).unwrap()
     }
 
     fn listen(&self) -> rosless_graph::Subscription<Vec<String>> {
         let hear =
             |heard: &mut Vec<String>, sample: Sample<Text>| heard.push(sample.message.data.to_string());
-        self.event_loop.subscribe(&self.node, "chatter", Qos::default().keep_all(), hear).unwrap()
+        self.event_loop.subscribe(&self.node, "chatter".keep_all(), hear).unwrap()
     }
 
     fn turn(&mut self) {
@@ -284,7 +284,7 @@ fn what_a_policy_does_not_allow_is_refused_by_name() {
     );
     let a = Speaker::new(lab.options("/a"), "a");
     let _listener = a.listen();
-    let refused = a.node.publisher::<Text>("chatter", Qos::default()).map(|_| ()).unwrap_err().to_string();
+    let refused = a.node.publisher::<Text>("chatter").map(|_| ()).unwrap_err().to_string();
     assert!(refused.contains("Not allowed to create a DataWriter to topic rt/chatter"), "{refused}");
 }
 
@@ -367,12 +367,10 @@ fn names_of_topics_are_not_on_the_network() {
     for (topic, a, b) in pairs {
         let mut a = Speaker::new(a, "a");
         let mut b = Speaker::new(b, "b");
-        let talker = a.node.publisher::<Text>(topic, Qos::default()).unwrap();
+        let talker = a.node.publisher::<Text>(topic).unwrap();
         let listener = b
             .event_loop
-            .subscribe(&b.node, topic, Qos::default(), |heard: &mut Vec<String>, _: Sample<Text>| {
-                heard.push(String::new())
-            })
+            .subscribe(&b.node, topic, |heard: &mut Vec<String>, _: Sample<Text>| heard.push(String::new()))
             .unwrap();
         turn_until("met", &mut [&mut a, &mut b], |_| talker.matched() == 1 && listener.matched() == 1);
         talker.publish(&Text { data: "x".into() });

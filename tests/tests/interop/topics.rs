@@ -1,6 +1,6 @@
 //! Publishing and subscribing in both directions.
 
-use rosless_graph::{Qos, Sample, Subscription};
+use rosless_graph::{Sample, Subscription, TopicQos};
 use rosless_tests::{DomainLease, ForeignPeer, Vendor};
 use rosless_wire::{
     Message, cdr, names,
@@ -33,7 +33,7 @@ fn what_we_publish_arrives() {
     for_each_vendor(|domain, vendor| {
         let Some(mut peer) = vendor.start(domain.id()) else { return };
         let mut ours = Ours::new(domain, "talker", ());
-        let publisher = ours.node.publisher::<Text>("chatter", Qos::default().keep_all()).unwrap();
+        let publisher = ours.node.publisher::<Text>("chatter".keep_all()).unwrap();
         peer.reader("r", "rt/chatter", &dds_type::<Text>(), RELIABLE, &typehash(Text::TYPE_HASH));
         ours.run_until("both sides matched", |()| publisher.matched() == 1 && peer.matched("r") == 1);
         // Lengths that leave every possible remainder, because payloads are padded to 4.
@@ -55,8 +55,7 @@ fn listener(domain: &DomainLease, vendor: Vendor) -> Option<(Ours<Texts>, Subscr
     let mut peer = vendor.start(domain.id())?;
     let mut ours = Ours::new(domain, "listener", Vec::<Text>::new());
     let heard = |heard: &mut Vec<Text>, sample: Sample<Text>| heard.push(sample.message);
-    let subscription =
-        ours.event_loop.subscribe(&ours.node, "chatter", Qos::default().keep_all(), heard).unwrap();
+    let subscription = ours.event_loop.subscribe(&ours.node, "chatter".keep_all(), heard).unwrap();
     peer.writer("w", "rt/chatter", &dds_type::<Text>(), RELIABLE, &typehash(Text::TYPE_HASH));
     ours.run_until("both sides matched", |_| subscription.matched() == 1 && peer.matched("w") == 1);
     Some((ours, subscription, peer))
@@ -81,14 +80,14 @@ fn late_joiners_get_what_was_latched() {
     for_each_vendor(|domain, vendor| {
         let Some(mut peer) = vendor.start(domain.id()) else { return };
         let mut ours = Ours::new(domain, "latch", Vec::<Text>::new());
-        let publisher = ours.node.publisher::<Text>("from_us", Qos::latched()).unwrap();
+        let publisher = ours.node.publisher::<Text>("from_us".latched()).unwrap();
         publisher.publish(&text("old"));
         publisher.publish(&text("newest"));
         peer.writer("w", "rt/from_them", &dds_type::<Text>(), LATCHED, &typehash(Text::TYPE_HASH));
         peer.write("w", &cdr::to_payload(&text("theirs")));
         peer.reader("r", "rt/from_us", &dds_type::<Text>(), LATCHED, &typehash(Text::TYPE_HASH));
         let heard = |heard: &mut Vec<Text>, sample: Sample<Text>| heard.push(sample.message);
-        ours.event_loop.subscribe(&ours.node, "from_them", Qos::latched(), heard).unwrap();
+        ours.event_loop.subscribe(&ours.node, "from_them".latched(), heard).unwrap();
         ours.run_until("both late joiners served", |heard| {
             !heard.is_empty() && !peer.samples("r").is_empty()
         });
@@ -105,10 +104,10 @@ fn a_megabyte_goes_both_ways() {
         let Some(mut peer) = vendor.start(domain.id()) else { return };
         let mut ours = Ours::new(domain, "heavy", Vec::<usize>::new());
         let hash = typehash(UInt8MultiArray::TYPE_HASH);
-        let publisher = ours.node.publisher::<UInt8MultiArray>("from_us", Qos::default()).unwrap();
+        let publisher = ours.node.publisher::<UInt8MultiArray>("from_us").unwrap();
         let heard =
             |heard: &mut Vec<usize>, sample: Sample<UInt8MultiArray>| heard.push(sample.message.data.len());
-        ours.event_loop.subscribe(&ours.node, "from_them", Qos::default(), heard).unwrap();
+        ours.event_loop.subscribe(&ours.node, "from_them", heard).unwrap();
         peer.reader("r", "rt/from_us", &dds_type::<UInt8MultiArray>(), RELIABLE, &hash);
         peer.writer("w", "rt/from_them", &dds_type::<UInt8MultiArray>(), RELIABLE, &hash);
         ours.run_until("matched", |_| {
@@ -144,9 +143,9 @@ fn a_ros_peer_that_keeps_to_localhost_is_reached_at_its_own_address() {
     let domain = DomainLease::acquire();
     let Some(mut peer) = Vendor::start_cyclone_for_localhost_range(domain.id()) else { return };
     let mut ours = Ours::new(&domain, "neighbour", Vec::<Text>::new());
-    let publisher = ours.node.publisher::<Text>("from_us", Qos::default()).unwrap();
+    let publisher = ours.node.publisher::<Text>("from_us").unwrap();
     let heard = |heard: &mut Vec<Text>, sample: Sample<Text>| heard.push(sample.message);
-    let subscription = ours.event_loop.subscribe(&ours.node, "from_them", Qos::default(), heard).unwrap();
+    let subscription = ours.event_loop.subscribe(&ours.node, "from_them", heard).unwrap();
     peer.reader("r", "rt/from_us", &dds_type::<Text>(), RELIABLE, &typehash(Text::TYPE_HASH));
     peer.writer("w", "rt/from_them", &dds_type::<Text>(), RELIABLE, &typehash(Text::TYPE_HASH));
     ours.run_until("matched", |_| {

@@ -17,7 +17,7 @@ fn a_clock_that_is_set_is_named_and_costs_nothing_else() {
     let roles = [Role::Controller, Role::Mocap, Role::Imu];
     roles.into_iter().for_each(|role| system.launch(role));
     let observer = system.observer();
-    let (capture, logs) = (Capture::listen(&observer), observer.hear::<Log>("/rosout", Qos::rosout()));
+    let (capture, logs) = (Capture::listen(&observer), observer.hear::<Log>(("/rosout", Qos::rosout())));
     observer.wait_for_nodes(&roles);
     observer.wait("both systems announce themselves", PATIENCE, || capture.announced().len() == 2);
     capture.start();

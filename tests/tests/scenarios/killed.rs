@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use rosless_graph::Qos;
 use rosless_tests::scenario::{
     Observer, PATIENCE, Report, Role, System,
     acts::{Capture, Launch, Mechanism, Range, Robot},
@@ -94,7 +93,7 @@ fn whoever_is_killed_comes_back_and_the_others_go_on() {
 
     // A sequence that was interrupted goes on only when somebody asks.
     mechanism.phase(Mechanism::PREPARE);
-    let commands = observer.hear::<ActuatorCommands>("/hina_dastpan", Qos::default());
+    let commands = observer.hear::<ActuatorCommands>("/hina_dastpan");
     mechanism.ask(Mechanism::DEPLOY);
     observer.wait("the doll moves", PATIENCE, || !commands.is_empty());
     let deployed = || {

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use rosless_graph::{Context, ContextOptions, EventLoop, Node, Qos};
+use rosless_graph::{Context, ContextOptions, EventLoop, Node};
 use rosless_tests::{DomainLease, TwoHosts};
 use rosless_wire::std_msgs::msg::UInt8MultiArray;
 
@@ -39,16 +39,14 @@ fn on_one_host_large_samples_go_in_large_datagrams_although_it_has_a_network() {
         let count = |(): &mut (), _| {
             HEARD.fetch_add(1, SeqCst);
         };
-        event_loop
-            .subscribe::<UInt8MultiArray>(&node, "large", Qos::default(), count)
-            .expect("a subscription");
+        event_loop.subscribe::<UInt8MultiArray>(&node, "large", count).expect("a subscription");
         event_loop.run_until(&mut (), PATIENCE, |()| DONE.load(SeqCst)).expect("it turns");
     };
     let packets = hosts.run_on(0, || {
         thread::scope(|scope| {
             scope.spawn(listen);
             let (event_loop, node) = join::<()>(domain.id(), "talker");
-            let publisher = node.publisher("large", Qos::default()).expect("a publisher");
+            let publisher = node.publisher("large").expect("a publisher");
             event_loop.run_until(&mut (), PATIENCE, |()| publisher.matched() == 1).expect("it turns");
             let megabyte = UInt8MultiArray { data: vec![1; 1_000_000], ..Default::default() };
             let mut packets = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf, time::Duration};
 
-use rosless_graph::{Qos, parameters::Descriptor};
+use rosless_graph::{TopicQos, parameters::Descriptor};
 use rosless_tests::{Browser, Daemon, Rig, sibling_binary};
 use rosless_wire::{
     rosless_msgs::msg::ControllerStatus,
@@ -37,9 +37,7 @@ fn two_systems_are_started_by_clicking_and_a_reload_and_a_second_browser_see_the
     let heard = |seen: &mut Seen, s: rosless_graph::Sample<ControllerStatus>| {
         *seen = s.message.systems.into_iter().map(|s| (s.name, s.status, s.session)).collect();
     };
-    rig.events
-        .subscribe::<ControllerStatus>(&rig.node, "/mocap_controller/status", Qos::latched(), heard)
-        .unwrap();
+    rig.events.subscribe::<ControllerStatus>(&rig.node, "/mocap_controller/status".latched(), heard).unwrap();
     let takes = Folder::new("takes");
     let _recorder = Daemon::spawn(rig.domain.command(program("session-recorder"), &["--dir", &takes.path()]));
     let console = Console::start(&rig.domain, &["--takes", &takes.path()]);
@@ -230,10 +228,8 @@ fn anything_is_edited_called_published_plotted_and_examined() {
             answer.reply(&SetBoolResponse { success: true, message: "it is on".to_owned() });
         })
         .unwrap();
-    rig.events
-        .subscribe::<Text>(&rig.node, "/words", Qos::default(), |seen, s| seen.heard.push(s.message.data))
-        .unwrap();
-    let sine = rig.node.publisher::<Float64>("/sine", Qos::default()).unwrap();
+    rig.events.subscribe::<Text>(&rig.node, "/words", |seen, s| seen.heard.push(s.message.data)).unwrap();
+    let sine = rig.node.publisher::<Float64>("/sine").unwrap();
     let mut angle = 0.0_f64;
     rig.events.timer(Duration::from_millis(50), move |_| {
         angle += 0.1;

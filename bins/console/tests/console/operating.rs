@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rosless_graph::Qos;
+use rosless_graph::TopicQos;
 use rosless_tests::Rig;
 use rosless_wire::{industrial_robot_motion_interfaces::msg::MotionPrimitive, std_msgs::msg::String as Text};
 use serde_json::{Value, json};
@@ -13,11 +13,11 @@ use crate::Console;
 fn rig() -> (Rig<Vec<String>>, Console) {
     let rig = Rig::<Vec<String>>::on(rosless_tests::DomainLease::acquire(), "machine");
     let heard = |seen: &mut Vec<String>, s: rosless_graph::Sample<Text>| seen.push(s.message.data);
-    rig.events.subscribe::<Text>(&rig.node, "/words", Qos::default(), heard).unwrap();
+    rig.events.subscribe::<Text>(&rig.node, "/words", heard).unwrap();
     let moved = |seen: &mut Vec<String>, s: rosless_graph::Sample<MotionPrimitive>| {
         seen.push(format!("motion {}", s.message.r#type))
     };
-    rig.events.subscribe::<MotionPrimitive>(&rig.node, "~/reference", Qos::default(), moved).unwrap();
+    rig.events.subscribe::<MotionPrimitive>(&rig.node, "~/reference", moved).unwrap();
     let console = Console::start(&rig.domain, &[]);
     (rig, console)
 }
@@ -97,7 +97,7 @@ fn what_is_held_ends_with_the_button_with_silence_and_with_the_browser() {
 #[test]
 fn values_come_as_they_are_published_and_nonsense_is_refused_by_name() {
     let (mut rig, console) = rig();
-    let latched = rig.node.publisher::<Text>("/news", Qos::latched()).unwrap();
+    let latched = rig.node.publisher::<Text>("/news".latched()).unwrap();
     latched.publish(&Text { data: "old news".to_owned() });
     let mut page = console.page();
     beside(&mut rig, move || {
@@ -125,7 +125,7 @@ fn values_come_as_they_are_published_and_nonsense_is_refused_by_name() {
 #[test]
 fn the_past_is_kept_for_pages_that_come_later() {
     let (mut rig, console) = rig();
-    let told = rig.node.publisher::<Text>("/told", Qos::default()).unwrap();
+    let told = rig.node.publisher::<Text>("/told").unwrap();
     let listen =
         json!({"op": "subscribe", "sub": 4, "topic": "/told", "type": "std_msgs/msg/String", "keep": 2});
     let mut page = console.page();

@@ -1,6 +1,6 @@
 //! The pages Arm and Motion in a real browser, against the real daemons.
 
-use rosless_graph::Qos;
+use rosless_graph::TopicQos;
 use rosless_tests::{Browser, Daemon, Rig, sibling_binary};
 use rosless_wire::std_msgs::msg::{Float32MultiArray, String as Text};
 use serde_json::{Value, json};
@@ -40,11 +40,11 @@ fn a_ball_is_thrown_by_key_and_its_verdict_is_there_after_a_reload_and_on_a_phon
         Daemon::spawn(rig.domain.command(program("shooter"), &["run"])),
     ];
     let aimed = |seen: &mut Thrown, s: rosless_graph::Sample<Float32MultiArray>| seen.aim = s.message.data;
-    rig.events.subscribe::<Float32MultiArray>(&rig.node, "/shooter_state", Qos::latched(), aimed).unwrap();
+    rig.events.subscribe::<Float32MultiArray>(&rig.node, "/shooter_state".latched(), aimed).unwrap();
     let judged = |seen: &mut Thrown, s: rosless_graph::Sample<Text>| {
         seen.verdicts.push(serde_json::from_str(&s.message.data).unwrap());
     };
-    rig.events.subscribe::<Text>(&rig.node, "/catch_verdict", Qos::default(), judged).unwrap();
+    rig.events.subscribe::<Text>(&rig.node, "/catch_verdict", judged).unwrap();
     let console = Console::start(&rig.domain, &[]);
     let url = format!("http://{}/arm", console.host);
     browser.go(&url);
@@ -89,17 +89,19 @@ fn a_ball_is_thrown_by_key_and_its_verdict_is_there_after_a_reload_and_on_a_phon
 fn a_square_is_planned_run_seen_after_a_reload_and_stopped_by_key() {
     let Some(mut browser) = Browser::start() else { return };
     let mut rig = Rig::<Value>::new();
-    let daemon = Daemon::spawn(rig.domain.command(program("primitive-queue"), &["run"]));
+    // As `rosless up` starts it beside the other robot: with names of its own.
+    let roster: Vec<Value> = serde_json::from_str(include_str!("../../../rosless/roster.json")).unwrap();
+    let member = roster.iter().find(|member| member["run"] == "primitive-queue").unwrap();
+    let arguments: Vec<_> = member["args"].as_array().unwrap().iter().map(|a| a.as_str().unwrap()).collect();
+    let daemon = Daemon::spawn(rig.domain.command(program("primitive-queue"), &arguments));
     let queue = |seen: &mut Value, s: rosless_graph::Sample<Text>| {
         *seen = serde_json::from_str(&s.message.data).unwrap();
     };
-    rig.events
-        .subscribe::<Text>(&rig.node, "/motion_primitive_controller/queue", Qos::latched(), queue)
-        .unwrap();
+    rig.events.subscribe::<Text>(&rig.node, "/motion_primitive_controller/queue".latched(), queue).unwrap();
     let console = Console::start(&rig.domain, &[]);
     let url = format!("http://{}/motion", console.host);
     browser.go(&url);
-    browser.until("document.body.innerText.includes('m in base')");
+    browser.until("document.body.innerText.includes('m in ur_base')");
     press(&mut browser, "+ Square");
     browser.until("document.querySelectorAll('.move').length === 4");
     // What cannot be is told before anything moves.
@@ -148,6 +150,12 @@ fn a_square_is_planned_run_seen_after_a_reload_and_stopped_by_key() {
     nonsense["value"] = json!({"type": 99});
     other.ask(nonsense).unwrap();
     browser.until("document.querySelector('.log .bad')?.innerText.includes('99') && document.body.innerText.includes('operated by')");
+    // A question that is open does not come before STOP.
+    press(&mut browser, "Pause");
+    browser.until("document.querySelector('dialog[open]')");
+    browser.key("Escape");
+    rig.until("it is stopped with a question open", |seen| seen["state"] == "STOPPED");
+    browser.until("!document.querySelector('dialog')");
     browser.size(390, 844);
     browser.until("document.documentElement.scrollWidth <= 390");
     // What is old looks old, and nothing can be asked of it.

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use rosless_graph::{Publisher, Qos};
+use rosless_graph::{Publisher, TopicQos};
 use rosless_mechanism::{messages::Dialect, profile::ActuatorArrays};
 use rosless_tests::{Daemon, sibling_binary};
 use rosless_wire::{mecha_control::msg::MechaState, std_msgs::msg::Bool};
@@ -74,23 +74,22 @@ impl Rig {
     pub(crate) fn new<D: Dialect>() -> Self {
         let rig = rosless_tests::Rig::<Observed>::new();
         let (events, node) = (&rig.events, &rig.node);
-        let all = Qos::default().keep_all();
         events
-            .subscribe::<D::Actuators>(node, "daiza_clamp", all, |seen, sample| {
+            .subscribe::<D::Actuators>(node, "daiza_clamp".keep_all(), |seen, sample| {
                 seen.pedestal.push(sample.message.into());
             })
             .expect("subscription");
         events
-            .subscribe::<D::Actuators>(node, "hina_dastpan", all, |seen, sample| {
+            .subscribe::<D::Actuators>(node, "hina_dastpan".keep_all(), |seen, sample| {
                 seen.doll.push(sample.message.into())
             })
             .expect("subscription");
         events
-            .subscribe::<Bool>(node, "bonbori_msg", all, |seen, sample| {
+            .subscribe::<Bool>(node, "bonbori_msg".keep_all(), |seen, sample| {
                 seen.lantern.push(sample.message.data)
             })
             .expect("subscription");
-        let mecha_state = node.publisher("mecha_state", Qos::default()).expect("publisher");
+        let mecha_state = node.publisher("mecha_state").expect("publisher");
         Self { rig, mecha_state }
     }
 

@@ -2,7 +2,7 @@
 
 use std::{cell::Cell, rc::Rc, time::Duration};
 
-use rosless_graph::Qos;
+use rosless_graph::TopicQos;
 use rosless_mechanism::messages::Document;
 use rosless_wire::{
     geometry_msgs::msg::PoseStamped,
@@ -18,7 +18,7 @@ fn a_point_whose_phases_take_too_long_halts_the_route_and_the_place_may_come_fro
     let _dummy = rig.dummy(&[]);
     let _controller = rig.controller(&[]);
     let at_origin = |rig: &Rig, topic: &str| {
-        let publisher = rig.node.publisher::<Odometry>(topic, Qos::sensor_data()).expect("publisher");
+        let publisher = rig.node.publisher::<Odometry>(topic.sensor_data()).expect("publisher");
         rig.events.timer(Duration::from_millis(50), move |_| {
             let mut odometry = Odometry::default();
             odometry.pose.pose.position.x = 0.02;
@@ -48,7 +48,7 @@ fn a_point_whose_phases_take_too_long_halts_the_route_and_the_place_may_come_fro
 fn robot(rig: &Rig) -> Rc<Cell<(f64, f64)>> {
     let place = Rc::new(Cell::new((-1.0, 0.0)));
     let (publisher, told) =
-        (rig.node.publisher::<PoseStamped>("pose", Qos::sensor_data()).expect("publisher"), place.clone());
+        (rig.node.publisher::<PoseStamped>("pose".sensor_data()).expect("publisher"), place.clone());
     rig.events.timer(Duration::from_millis(50), move |_| {
         let mut pose = PoseStamped::default();
         (pose.pose.position.x, pose.pose.position.y) = told.get();
@@ -64,7 +64,7 @@ fn a_route_is_published_as_the_original_does_and_its_phases_run_as_the_points_ar
     let _dummy = rig.dummy(&[]);
     let _controller = rig.controller(&[]);
     rig.events
-        .subscribe::<PointAndMechaStateArray>(&rig.node, "point_command", Qos::default(), |seen, sample| {
+        .subscribe::<PointAndMechaStateArray>(&rig.node, "point_command", |seen, sample| {
             let points = sample.message.points.iter();
             seen.notes = points.map(|p| format!("{} {} {}", p.x, p.y, p.command.daiza_state)).collect();
         })

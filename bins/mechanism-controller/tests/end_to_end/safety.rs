@@ -2,7 +2,7 @@
 
 use std::{io::Write, time::Duration};
 
-use rosless_graph::Qos;
+use rosless_graph::TopicQos;
 use rosless_mechanism::messages::{Document, Nucleo};
 use rosless_wire::{
     diagnostic_msgs::msg::DiagnosticArray,
@@ -182,8 +182,8 @@ fn a_forgotten_stand_in_beside_real_hardware_is_not_listened_to_and_two_of_a_kin
     let dummy = rig.dummy(&[]);
     rig.until_status("the stand-in is sensed", |s| s["sensed"]["daiza"]["pedestal"] == false);
     let agent = rig.node.context().node("nucleo_agent").expect("a node");
-    let pedestal = agent.publisher::<SensorStates>("daiza_state", Qos::default()).expect("publisher");
-    let doll = agent.publisher::<SensorStates>("hina_state", Qos::default()).expect("publisher");
+    let pedestal = agent.publisher::<SensorStates>("daiza_state").expect("publisher");
+    let doll = agent.publisher::<SensorStates>("hina_state").expect("publisher");
     let stream = rig.events.timer(Duration::from_millis(50), move |_| {
         let sample = SensorStates { limit_switch_states: vec![true], ..pedestal_at_rest() };
         pedestal.publish(&sample);
@@ -204,7 +204,7 @@ fn a_forgotten_stand_in_beside_real_hardware_is_not_listened_to_and_two_of_a_kin
     drop(renamed);
 
     let other = rig.node.context().node("second_agent").expect("a node");
-    let second = other.publisher::<SensorStates>("daiza_state", Qos::default()).expect("publisher");
+    let second = other.publisher::<SensorStates>("daiza_state").expect("publisher");
     let rival = rig.events.timer(Duration::from_millis(50), move |_| {
         second.publish(&pedestal_at_rest());
     });
@@ -227,7 +227,7 @@ fn nothing_is_begun_while_another_node_publishes_the_outputs() {
     let before = rig.seen.pedestal.len();
     let second = {
         let node = rig.node.context().node("second_controller").expect("a node");
-        node.publisher::<rosless_wire::mecha_control::msg::ActuatorCommands>("daiza_clamp", Qos::default())
+        node.publisher::<rosless_wire::mecha_control::msg::ActuatorCommands>("daiza_clamp")
             .expect("publisher")
     };
     rig.until_line(
@@ -246,7 +246,7 @@ fn nothing_is_begun_while_another_node_publishes_the_outputs() {
 fn sensors_published_best_effort_are_heard() {
     let mut rig = Rig::new::<Document>();
     let _controller = rig.controller(&[]);
-    let pedestal = rig.node.publisher::<SensorStates>("daiza_state", Qos::sensor_data()).expect("publisher");
+    let pedestal = rig.node.publisher::<SensorStates>("daiza_state".sensor_data()).expect("publisher");
     rig.events.timer(Duration::from_millis(50), move |_| {
         pedestal.publish(&pedestal_at_rest());
     });
@@ -257,7 +257,7 @@ fn sensors_published_best_effort_are_heard() {
 fn a_refused_samples_cause_is_where_people_look() {
     let mut rig = Rig::new::<Document>();
     let controller = rig.controller(&[]);
-    let doll = rig.node.publisher::<SensorStates>("hina_state", Qos::default()).expect("publisher");
+    let doll = rig.node.publisher::<SensorStates>("hina_state").expect("publisher");
     let short = SensorStates { limit_switch_states: vec![true, false], ..doll_at_rest() };
     rig.events.timer(Duration::from_millis(50), move |_| {
         doll.publish(&short);
@@ -265,7 +265,7 @@ fn a_refused_samples_cause_is_where_people_look() {
     let cause = "limit_switch_states has 2 elements, 5 are needed";
     rig.until_line(&controller, cause);
     rig.events
-        .subscribe::<DiagnosticArray>(&rig.node, "/diagnostics", Qos::default(), |seen, sample| {
+        .subscribe::<DiagnosticArray>(&rig.node, "/diagnostics", |seen, sample| {
             seen.notes.extend(sample.message.status.into_iter().map(|status| status.message));
         })
         .expect("subscription");
@@ -348,7 +348,7 @@ fn words_of_the_earlier_firmware_work_or_say_why_not() {
     let mut rig = Rig::new::<Document>();
     let _dummy = rig.dummy(&[]);
     let controller = rig.controller(&[]);
-    let words = rig.node.publisher::<Text>("direct_mecha_command", Qos::default()).expect("publisher");
+    let words = rig.node.publisher::<Text>("direct_mecha_command").expect("publisher");
     let matched = words.clone();
     rig.until("the controller listens", move |_| matched.matched() > 0);
     rig.until_status("the mechanism is sensed", |s| s["hina"]["sensors_valid"] == true);

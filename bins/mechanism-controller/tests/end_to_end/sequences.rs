@@ -3,10 +3,7 @@
 use std::{io::Write, time::Duration};
 
 use crate::rig::{self, Rig};
-use rosless_graph::{
-    Qos,
-    action::{GoalState, GoalUpdate},
-};
+use rosless_graph::action::{GoalState, GoalUpdate};
 use rosless_mechanism::messages::{Document, Nucleo};
 use rosless_tests::{Vendor, eventually};
 use rosless_wire::mecha_control::{
@@ -369,8 +366,8 @@ fn two_clients_that_fight_end_with_the_latest_new_wish() {
 fn nonsense_is_refused_with_a_reason_and_changes_nothing() {
     let mut rig = Rig::new::<Document>();
     let controller = rig.controller(&[]);
-    let pedestal = rig.node.publisher::<SensorStates>("daiza_state", Qos::default()).expect("publisher");
-    let doll = rig.node.publisher::<SensorStates>("hina_state", Qos::default()).expect("publisher");
+    let pedestal = rig.node.publisher::<SensorStates>("daiza_state").expect("publisher");
+    let doll = rig.node.publisher::<SensorStates>("hina_state").expect("publisher");
     let (p, d) = (pedestal.clone(), doll.clone());
     rig.until("the sensors are matched", move |_| p.matched() > 0 && d.matched() > 0);
     pedestal.publish(&SensorStates {

@@ -253,7 +253,8 @@ fn hostile_samples_lose_nothing() {
     observer.say_raw(endless);
     let names = Dialect::Mocap.names();
     let qos = rosless_protocol::node::environment_qos();
-    let environment = observer.node.raw_publisher(names.environment_topic, names.info_type, "", qos).unwrap();
+    let environment =
+        observer.node.raw_publisher((names.environment_topic, qos), (names.info_type, "")).unwrap();
     let info = MocapInfo { system_source: long.clone(), ..MocapInfo::default() };
     environment.publish(cdr::to_payload(&info));
     daemon.wait_for_line("it is too long", PATIENCE);

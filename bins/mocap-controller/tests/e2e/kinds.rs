@@ -1,5 +1,6 @@
 //! What the systems publish, and when.
 
+use rosless_graph::TopicQos;
 use rosless_protocol::Dialect;
 use rosless_wire::{
     mocap4r2_msgs::msg::{Markers, RigidBodies},
@@ -13,10 +14,10 @@ use std::{cell::RefCell, rc::Rc};
 fn collect<M: rosless_wire::Message>(observer: &Observer, topic: &str) -> Rc<RefCell<Vec<M>>> {
     let samples = Rc::new(RefCell::new(Vec::new()));
     let sink = samples.clone();
-    let qos = Observer::sensor_qos();
-    let subscribed = observer.events.subscribe::<M>(&observer.node, topic, qos, move |_, sample| {
-        sink.borrow_mut().push(sample.message);
-    });
+    let subscribed =
+        observer.events.subscribe::<M>(&observer.node, topic.keep_last(100), move |_, sample| {
+            sink.borrow_mut().push(sample.message);
+        });
     subscribed.unwrap();
     samples
 }

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use rosless_graph::{Qos, RawPublisher};
+use rosless_graph::RawPublisher;
 use rosless_protocol::{
     Dialect,
     controller::{Report, Settings, Targets},
@@ -134,21 +134,20 @@ impl Observer {
         events
             .subscribe_raw(
                 node,
-                names.environment_topic,
-                names.info_type,
-                "",
-                environment_qos(),
+                (names.environment_topic, environment_qos()),
+                (names.info_type, ""),
                 |seen: &mut Seen, s| {
                     seen.infos.extend(cdr::from_payload::<MocapInfo>(&s.message));
                 },
             )
             .unwrap();
         events
-            .subscribe_raw(node, names.control_topic, names.control_type, "", control_qos(), |seen, s| {
+            .subscribe_raw(node, (names.control_topic, control_qos()), (names.control_type, ""), |seen, s| {
                 seen.controls.extend(cdr::from_payload::<Control>(&s.message));
             })
             .unwrap();
-        let control = node.raw_publisher(names.control_topic, names.control_type, "", control_qos()).unwrap();
+        let control =
+            node.raw_publisher((names.control_topic, control_qos()), (names.control_type, "")).unwrap();
         Self { rig, control, dialect }
     }
 
@@ -170,7 +169,7 @@ impl Observer {
         let hash = <MocapInfo as rosless_wire::Message>::TYPE_HASH;
         let publisher = self
             .node
-            .raw_publisher(names.environment_topic, names.info_type, hash, environment_qos())
+            .raw_publisher((names.environment_topic, environment_qos()), (names.info_type, hash))
             .unwrap();
         assert!(publisher.publish(cdr::to_payload(info)));
         publisher
@@ -238,10 +237,6 @@ impl Observer {
         controller.request(command, session, targets).unwrap();
         self.until("the request ends", |seen| !seen.reports.is_empty());
         self.seen.reports.remove(0)
-    }
-
-    pub(crate) fn sensor_qos() -> Qos {
-        Qos::default().depth(100)
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use rosless_graph::{Context, ContextOptions, EventLoop, Qos, Sample};
+use rosless_graph::{Context, ContextOptions, EventLoop, Sample, TopicQos};
 use rosless_tests::{Daemon, DomainLease};
 use rosless_wire::{industrial_robot_motion_interfaces::msg::MotionPrimitive, std_msgs::msg};
 
@@ -135,10 +135,10 @@ fn a_sender_believes_its_own_controller_only_and_not_for_ever() {
     let context = Context::new(ContextOptions::for_domain(lease.id())).unwrap();
     let node = context.node("motion_primitive_controller").unwrap();
     let events = EventLoop::<()>::new(&context).unwrap();
-    let queue = node.publisher::<msg::String>("~/queue", Qos::latched()).unwrap();
+    let queue = node.publisher::<msg::String>("~/queue".latched()).unwrap();
     let status = r#"{"state": "SUCCESS", "depth": 0, "size": 10, "ready": true, "active": true}"#;
     queue.publish(&msg::String { data: status.into() });
-    let answers = node.publisher::<msg::String>("~/events", Qos::default()).unwrap();
+    let answers = node.publisher::<msg::String>("~/events").unwrap();
     // It accepts and then forgets.
     let accept = move |_: &mut (), sample: Sample<MotionPrimitive>| {
         let info = sample.info;
@@ -146,12 +146,12 @@ fn a_sender_believes_its_own_controller_only_and_not_for_ever() {
         let answer = serde_json::json!({"event": "accepted", "id": 0, "publisher": publisher, "sequence": info.sequence_number});
         answers.publish(&msg::String { data: answer.to_string() });
     };
-    events.subscribe(&node, "~/reference", Qos::default(), accept).unwrap();
+    events.subscribe(&node, "~/reference", accept).unwrap();
 
     let elsewhere = Context::new(ContextOptions::for_domain(lease.id())).unwrap();
     let stranger = elsewhere.node("stranger").unwrap();
     let rumours = EventLoop::<()>::new(&elsewhere).unwrap();
-    let rumour = stranger.publisher::<msg::String>(&format!("{NODE}/events"), Qos::default()).unwrap();
+    let rumour = stranger.publisher::<msg::String>(&format!("{NODE}/events")).unwrap();
 
     let path = std::env::temp_dir().join(format!("primitive-queue-forgotten-{}.yaml", std::process::id()));
     std::fs::write(&path, "- {ptp: [0.2, 0, 1.4, 0, 0.6, 0], move_time: 1}").unwrap();

@@ -6,7 +6,7 @@ use rosless_motion::primitive::code;
 use rosless_tests::Vendor;
 use rosless_wire::{Message, cdr, industrial_robot_motion_interfaces::msg::MotionPrimitive};
 
-use crate::rig::{Rig, helper, ptp};
+use crate::rig::{NODE, Rig, helper, home, ptp, robot};
 
 const TOPIC: &str = "rt/motion_primitive_controller/reference";
 const TYPE: &str = "industrial_robot_motion_interfaces::msg::dds_::MotionPrimitive_";
@@ -50,7 +50,7 @@ fn fast_dds_publishers_are_served() {
 #[test]
 fn the_originals_client_is_served_although_it_leaves_at_once() {
     let mut rig = Rig::new(&[]);
-    let Some(played) = Vendor::play_original_client(rig.domain.id()) else { return };
+    let Some(played) = Vendor::play("original_client.py", rig.domain.id(), &[]) else { return };
     assert!(played.status.success(), "{played:?}");
     rig.until("all are answered", |seen| seen.count("accepted") + seen.count("refused") == 18);
     assert_eq!(rig.seen.sequence_numbers("accepted"), (1..=18).collect::<Vec<_>>());
@@ -62,4 +62,27 @@ fn the_originals_client_is_served_although_it_leaves_at_once() {
     rig.until("the robot says so", |seen| seen.states.last() == Some(&2) && seen.depth() == 0);
     let end = Joints::from([-1.57, -1.6, 1.6, -0.7, 0.7, 0.2]);
     rig.until("the joints are there", |seen| seen.position().is_some_and(|at| (at - end).amax() < 1e-9));
+}
+
+/// As a motion planner drives a joint trajectory controller.
+#[test]
+fn a_foreign_client_follows_a_trajectory() {
+    let mut rig = Rig::new(&[]);
+    let (robot, home) = (robot(), home());
+    let joints = robot.joint_names.iter().zip(home.iter()).map(|(name, angle)| format!("{name}={angle}"));
+    let arguments: Vec<_> =
+        std::iter::once(format!("{NODE}/follow_joint_trajectory")).chain(joints).collect();
+    let Some(played) = Vendor::play("trajectory_client.py", rig.domain.id(), &arguments) else { return };
+    assert!(played.status.success(), "{played:?}");
+    let told: serde_json::Value = serde_json::from_slice(&played.stdout).unwrap();
+    // 4 is the action protocol's SUCCEEDED.
+    assert_eq!(
+        (&told["accepted"], &told["status"], &told["error_code"]),
+        (&true.into(), &4.into(), &0.into()),
+        "{told:#}"
+    );
+    assert!(told["error_string"].as_str().unwrap().contains("greatest deviation 0.00"), "{told:#}");
+    let target =
+        Joints::from_iterator(robot.joint_names.iter().map(|name| told["target"][name].as_f64().unwrap()));
+    rig.until("the joints are there", |seen| seen.position().is_some_and(|at| (at - target).amax() < 1e-3));
 }

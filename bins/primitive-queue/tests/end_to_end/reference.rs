@@ -1,6 +1,6 @@
 //! Commands on the topics: none lost, none twice, none wrong.
 
-use rosless_graph::Qos;
+use rosless_graph::TopicQos;
 use rosless_motion::messages::{to_control, to_industrial};
 use rosless_motion::{Program, RawPrimitive, primitive::code};
 use rosless_wire::{Message, cdr, control_msgs, industrial_robot_motion_interfaces::msg::MotionPrimitive};
@@ -36,7 +36,7 @@ fn the_burst_of_the_originals_client_is_executed_in_order_and_nothing_is_lost() 
 fn best_effort_publishers_are_served_and_heard_once() {
     let mut rig = Rig::new(&[]);
     let topic = format!("{NODE}/reference");
-    let publisher = rig.node.publisher::<MotionPrimitive>(&topic, Qos::default().best_effort()).unwrap();
+    let publisher = rig.node.publisher::<MotionPrimitive>(topic.best_effort()).unwrap();
     rig.wait("the best-effort reader listens", |_| publisher.matched() == 1);
     // Best effort means that what is sent before the other side knows the publisher is lost: knock until it answers.
     let knock = to_industrial(&helper(code::RESET_STOP));
@@ -57,7 +57,7 @@ fn best_effort_publishers_are_served_and_heard_once() {
 fn control_msgs_are_taken_on_their_own_topic() {
     let mut rig = Rig::new(&[]);
     let topic = format!("{NODE}/reference_control_msgs");
-    let publisher = rig.node.publisher::<control_msgs::msg::MotionPrimitive>(&topic, Qos::default()).unwrap();
+    let publisher = rig.node.publisher::<control_msgs::msg::MotionPrimitive>(&topic).unwrap();
     rig.wait("its reader listens", |_| publisher.matched() == 1);
     let raw = RawPrimitive { kind: code::LINEAR_JOINT, ..ptp(0.1) };
     publisher.publish(&to_control(&raw));
@@ -181,12 +181,8 @@ fn a_move_to_where_the_robot_is_is_executed_like_any_other() {
 #[test]
 fn garbage_never_moves_the_robot() {
     let mut rig = Rig::new(&["queue_size:=100"]);
-    let raw = rig.node.raw_publisher(
-        &format!("{NODE}/reference"),
-        MotionPrimitive::TYPE_NAME,
-        "",
-        Qos::default().depth(100),
-    );
+    let raw =
+        rig.node.raw_publisher(format!("{NODE}/reference").keep_last(100), (MotionPrimitive::TYPE_NAME, ""));
     let raw = raw.unwrap();
     rig.wait("the reader listens", |_| raw.matched() == 1);
     let whole = cdr::to_payload(&to_industrial(&ptp(0.5)));

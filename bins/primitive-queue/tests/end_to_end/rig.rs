@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rosless_graph::{Handle, Node, Publisher, Qos};
+use rosless_graph::{Handle, Node, Publisher, TopicQos};
 use rosless_kinematics::{Joints, Robot, builtin};
 use rosless_motion::{QueueStatus, RawPose, RawPrimitive, messages::to_industrial, primitive::code};
 use rosless_tests::{Daemon, DomainLease};
@@ -101,7 +101,7 @@ impl Rig {
         let rig = rosless_tests::Rig::<Seen>::new();
         let daemon = Daemon::spawn(command(&rig.domain, arguments));
         listen(&rig.events, &rig.node);
-        let reference = rig.node.publisher(&format!("{NODE}/reference"), Qos::default().depth(100)).unwrap();
+        let reference = rig.node.publisher(format!("{NODE}/reference").keep_last(100)).unwrap();
         Self { reference, daemon, rig }
     }
 
@@ -145,26 +145,25 @@ impl DerefMut for Rig {
 
 fn listen(events: &Handle<Seen>, node: &Node) {
     let topic = |name: &str| format!("{NODE}/{name}");
-    let burst = Qos::default().depth(1000);
     events
-        .subscribe::<Int8>(node, &topic("state"), burst, |seen: &mut Seen, sample| {
+        .subscribe::<Int8>(node, topic("state").keep_last(1000), |seen: &mut Seen, sample| {
             if seen.states.last() != Some(&sample.message.data) {
                 seen.states.push(sample.message.data);
             }
         })
         .unwrap();
     events
-        .subscribe::<msg::String>(node, &topic("events"), burst, |seen, sample| {
+        .subscribe::<msg::String>(node, topic("events").keep_last(1000), |seen, sample| {
             seen.events.push(serde_json::from_str(&sample.message.data).unwrap());
         })
         .unwrap();
     events
-        .subscribe::<msg::String>(node, &topic("queue"), Qos::latched(), |seen, sample| {
+        .subscribe::<msg::String>(node, topic("queue").latched(), |seen, sample| {
             seen.queue = Some(serde_json::from_str(&sample.message.data).unwrap());
         })
         .unwrap();
     events
-        .subscribe::<JointState>(node, "/joint_states", burst, |seen, sample| {
+        .subscribe::<JointState>(node, "/joint_states".keep_last(1000), |seen, sample| {
             seen.joints.push(sample.message)
         })
         .unwrap();

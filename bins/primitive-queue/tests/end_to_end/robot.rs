@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
-use rosless_graph::{Qos, action::GoalState, action::GoalUpdate};
+use rosless_graph::{Qos, TopicQos, action::GoalState, action::GoalUpdate};
 use rosless_kinematics::{Joints, builtin, urdf};
 use rosless_motion::{RawPrimitive, messages::to_control, messages::to_industrial, primitive::code};
 use rosless_wire::{
@@ -34,7 +34,7 @@ fn viewers_get_the_description_the_frames_and_the_path() {
     let on_description = move |_: &mut _, sample: rosless_graph::Sample<msg::String>| {
         heard.replace(sample.message.data);
     };
-    rig.events.subscribe(&rig.node, "/robot_description", Qos::latched(), on_description).unwrap();
+    rig.events.subscribe(&rig.node, "/robot_description".latched(), on_description).unwrap();
     for topic in ["/tf", "/tf_static"] {
         let heard = frames.clone();
         let qos = if topic == "/tf" { Qos::default() } else { Qos::latched() };
@@ -43,14 +43,14 @@ fn viewers_get_the_description_the_frames_and_the_path() {
                 sample.message.transforms.into_iter().map(|one| (one.child_frame_id, one.header.frame_id));
             heard.borrow_mut().extend(named);
         };
-        rig.events.subscribe(&rig.node, topic, qos, on_frames).unwrap();
+        rig.events.subscribe(&rig.node, (topic, qos), on_frames).unwrap();
     }
     let heard = markers.clone();
     let on_markers = move |_: &mut _, sample: rosless_graph::Sample<MarkerArray>| {
         let shown = sample.message.markers.into_iter().map(|one| (one.ns, one.points.len()));
         heard.borrow_mut().extend(shown);
     };
-    rig.events.subscribe(&rig.node, &format!("{NODE}/markers"), Qos::latched(), on_markers).unwrap();
+    rig.events.subscribe(&rig.node, format!("{NODE}/markers").latched(), on_markers).unwrap();
     rig.until("the description is there", |_| !description.borrow().is_empty());
     let ask = urdf::Ask { base: Some("left_base"), tool: None, acceleration: 1.0, jerk: 1.0 };
     let read = urdf::robot(&description.borrow(), &ask).unwrap();
@@ -80,7 +80,7 @@ fn viewers_get_the_description_the_frames_and_the_path() {
 #[test]
 fn a_pose_in_any_frame_of_tf_is_brought_to_the_base() {
     let mut rig = Rig::new(&[]);
-    let tf = rig.node.publisher::<TFMessage>("/tf", Qos::default()).unwrap();
+    let tf = rig.node.publisher::<TFMessage>("/tf").unwrap();
     let goal = hand([0.05, 0.0, 0.0]);
     // A table that stands upside down over the root: its x is the root's, which looks against the base's.
     let table = TransformStamped {
@@ -182,7 +182,7 @@ fn a_trajectory_becomes_primitives_and_its_deviation_is_measured() {
             heard.replace(sample.message.motions.len());
         };
         let topic = format!("{NODE}/approximated_motion_primitives");
-        rig.events.subscribe(&rig.node, &topic, Qos::latched(), on_primitives).unwrap();
+        rig.events.subscribe(&rig.node, topic.latched(), on_primitives).unwrap();
         let action = format!("{NODE}/follow_joint_trajectory");
         let client = rig.events.action_client::<FollowJointTrajectory>(&rig.node, &action).unwrap();
         rig.wait("the action server is there", |_| client.is_ready());
@@ -248,7 +248,7 @@ fn a_driver_that_knows_only_its_state_executes_a_program() {
 fn a_sequence_goes_with_its_publisher() {
     let mut rig = Rig::new(&[]);
     let topic = format!("{NODE}/reference");
-    let other = rig.node.publisher::<MotionPrimitive>(&topic, Qos::default().depth(10)).unwrap();
+    let other = rig.node.publisher::<MotionPrimitive>(topic.keep_last(10)).unwrap();
     rig.wait("both are known", |_| other.matched() == 1);
     other.publish(&to_industrial(&helper(code::MOTION_SEQUENCE_START)));
     other.publish(&to_industrial(&ptp(0.2)));

@@ -315,21 +315,14 @@ fn follow_feedback(
     let known = types::resolve(registry, session, &name, &session.graph().publishers(&topic))?;
     let (name, hash) = known.name_and_hash();
     let ty = known.ty.clone();
-    session.event_loop.subscribe_raw(
-        &session.node,
-        &topic,
-        name,
-        hash,
-        Qos::default(),
-        move |(), sample| {
-            let Ok(message) = DynamicMessage::from_payload(&ty, &sample.message) else { return };
-            if message.get("goal_id.uuid") == Some(&Value::Bytes(id.0.to_vec()))
-                && let Some(news) = message.get("feedback")
-            {
-                feedback.borrow_mut().arrived(news.clone());
-            }
-        },
-    )?;
+    session.event_loop.subscribe_raw(&session.node, &topic, (name, hash), move |(), sample| {
+        let Ok(message) = DynamicMessage::from_payload(&ty, &sample.message) else { return };
+        if message.get("goal_id.uuid") == Some(&Value::Bytes(id.0.to_vec()))
+            && let Some(news) = message.get("feedback")
+        {
+            feedback.borrow_mut().arrived(news.clone());
+        }
+    })?;
     Ok(())
 }
 

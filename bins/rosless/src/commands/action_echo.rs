@@ -68,13 +68,11 @@ impl Echo {
                 }
             };
             let (ty, counter, flow) = (known.ty.clone(), shown.clone(), self.flow_style);
-            let qos = to_hear_all(&publishers).0.depth(100);
+            let qos = to_hear_all(&publishers).0.keep_last(100);
             session.event_loop.subscribe_raw(
                 &session.node,
-                &topic,
-                known.name(),
-                &known.hash,
-                qos,
+                (&topic, qos),
+                (known.name(), &known.hash),
                 move |(), sample| {
                     let Ok(message) = DynamicMessage::from_payload(&ty, &sample.message) else { return };
                     counter.set(counter.get() + 1);

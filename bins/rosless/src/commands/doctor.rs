@@ -1,6 +1,7 @@
 //! `rosless doctor`: what could keep this machine and this graph from working, and what to do about it.
 
 use clap::Args;
+use rosless_cli::{output::Colour, table};
 use rosless_doctor::{Finding, Level};
 
 use crate::{
@@ -19,14 +20,20 @@ pub(crate) struct Doctor {
 }
 
 fn print(finding: &Finding) {
-    let word = match finding.level {
-        Level::Ok => "OK  ",
-        Level::Warn => "WARN",
-        Level::Fail => "FAIL",
+    let (colour, word) = match finding.level {
+        Level::Ok => (Colour::Green, "OK  "),
+        Level::Warn => (Colour::Yellow, "WARN"),
+        Level::Fail => (Colour::Red, "FAIL"),
     };
-    out!("{word} {:<13} {}", finding.check, finding.found);
+    // Through a pipe each finding stays on its line.
+    let width = if output::is_terminal() { output::terminal_size().0 } else { usize::MAX };
+    let indent = " ".repeat(19);
+    let text =
+        |words: &str| table::wrapped(words, width.saturating_sub(indent.len())).join(&format!("\n{indent}"));
+    let label = output::coloured(colour, word);
+    output::raw(&format!("{label} {:<13} {}\n", finding.check, output::escape(&text(&finding.found))));
     if !finding.remedy.is_empty() {
-        out!("     {:<13} -> {}", "", finding.remedy);
+        output::raw(&format!("{indent}{}\n", output::escape(&text(&format!("-> {}", finding.remedy)))));
     }
 }
 

@@ -1,9 +1,9 @@
 //! Shell completions and manual pages, made from the command line's own definition.
 
-use std::{fs, io, path::PathBuf};
+use std::{path::PathBuf, process::Command};
 
 use clap::Args;
-use rosless_cli::completion;
+use rosless_cli::{completion, manual};
 
 use crate::{
     cli::Cli,
@@ -22,17 +22,16 @@ pub(crate) struct Completions {
 
 impl Completions {
     pub(crate) fn run(&self) -> Result<()> {
-        let daemons = fleet::everything().into_iter().map(|program| program.run);
-        let mut programs: Vec<_> = daemons.chain(["rosless".to_owned()]).collect();
-        programs.sort();
-        programs.dedup();
+        let mut programs = fleet::programs();
+        programs.insert("rosless".to_owned());
         let programs: Vec<_> = programs.iter().map(String::as_str).collect();
         output::raw(&completion::script(&self.shell, &programs)?);
         Ok(())
     }
 }
 
-/// One page per command; without a folder the first page goes to standard output (`rosless man | man -l -`).
+/// The pages of every program of the project; without a folder the first of `rosless` goes to standard output
+/// (`rosless man | man -l -`).
 #[derive(Args, Debug)]
 pub(crate) struct Man {
     /// Folder for the pages, such as /usr/local/share/man/man1
@@ -41,15 +40,17 @@ pub(crate) struct Man {
 
 impl Man {
     pub(crate) fn run(&self) -> Result<()> {
-        let failed = |error: io::Error| Failure::new(format!("cannot write the manual pages: {error}"));
         let Some(dir) = &self.dir else {
-            let mut page = Vec::new();
-            clap_mangen::Man::new(rosless_cli::command::<Cli>()).render(&mut page).map_err(failed)?;
-            output::raw(&String::from_utf8_lossy(&page));
+            output::raw(&manual::page::<Cli>()?);
             return Ok(());
         };
-        fs::create_dir_all(dir).map_err(failed)?;
-        clap_mangen::generate_to(rosless_cli::command::<Cli>(), dir).map_err(failed)?;
+        manual::write::<Cli>(dir)?;
+        for (name, path) in fleet::installed() {
+            let status = Command::new(&path).arg(manual::WRITE_PAGES).arg(dir).status();
+            if !status.as_ref().is_ok_and(|status| status.success()) {
+                return Err(Failure::new(format!("{name} did not write its manual pages")));
+            }
+        }
         out!("manual pages written to {}", dir.display());
         Ok(())
     }

@@ -15,6 +15,7 @@ pub(crate) mod service;
 pub(crate) mod tf;
 pub(crate) mod top;
 pub(crate) mod topic;
+pub(crate) mod version;
 
 use std::collections::{BTreeMap, BTreeSet};
 

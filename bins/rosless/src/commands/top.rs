@@ -10,7 +10,7 @@ use std::{
 
 use clap::Args;
 use rosless_cli::table::{Live, columns};
-use rosless_graph::{Qos, monotonic, qos::to_hear_all};
+use rosless_graph::{TopicQos, monotonic, qos::to_hear_all};
 use rosless_wire::rosless_msgs::msg::{ControllerStatus, SystemStatus};
 use serde_json::{Value, json};
 
@@ -111,8 +111,7 @@ impl Picture {
                 let (systems, key) = (systems.clone(), topic.clone());
                 session.event_loop.subscribe::<ControllerStatus>(
                     &session.node,
-                    &topic,
-                    Qos::latched(),
+                    topic.latched(),
                     move |(), sample| {
                         systems.borrow_mut().insert(key.clone(), sample.message.systems);
                     },
@@ -123,10 +122,8 @@ impl Picture {
                 let hash = first.type_hash.clone().unwrap_or_default();
                 session.event_loop.subscribe_raw(
                     &session.node,
-                    &topic,
-                    &first.type_name(),
-                    &hash,
-                    qos,
+                    (&topic, qos),
+                    (&first.type_name(), &hash),
                     move |(), sample| {
                         let (messages, bytes) = counter.get();
                         counter.set((messages + 1, bytes + sample.message.len() as u64));

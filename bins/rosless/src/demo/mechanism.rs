@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rosless_graph::Qos;
+use rosless_graph::TopicQos;
 use rosless_wire::{
     diagnostic_msgs::msg::DiagnosticArray,
     mecha_control::msg::{MechaState, SensorStates},
@@ -43,7 +43,7 @@ impl Heard {
 pub(super) fn cycle(stage: &Stage, rows: &mut Vec<Row>) -> Result<()> {
     let heard = Rc::new(RefCell::new(Heard::default()));
     listen(stage, &heard)?;
-    let publisher = stage.session.node.publisher::<MechaState>("/mecha_state", Qos::default())?;
+    let publisher = stage.session.node.publisher::<MechaState>("/mecha_state")?;
     stage
         .wait("the sequence controller", ANSWER, || publisher.matched() > 0 && heard.borrow().sensors > 0)?;
     let began = Instant::now();
@@ -76,8 +76,7 @@ fn listen(stage: &Stage, heard: &Rc<RefCell<Heard>>) -> Result<()> {
     let state = heard.clone();
     events.subscribe::<DiagnosticArray>(
         node,
-        "/sequence_controller/status",
-        Qos::latched(),
+        "/sequence_controller/status".latched(),
         move |(), sample| {
             for status in sample.message.status {
                 let name = status.name.rsplit(": ").next().unwrap_or_default().to_owned();
@@ -88,12 +87,10 @@ fn listen(stage: &Stage, heard: &Rc<RefCell<Heard>>) -> Result<()> {
     )?;
     for topic in ["/daiza_state", "/hina_state"] {
         let state = heard.clone();
-        events.subscribe::<SensorStates>(node, topic, Qos::default(), move |(), _| {
-            state.borrow_mut().sensors += 1
-        })?;
+        events.subscribe::<SensorStates>(node, topic, move |(), _| state.borrow_mut().sensors += 1)?;
     }
     let state = heard.clone();
-    events.subscribe::<Bool>(node, "/bonbori_msg", Qos::latched(), move |(), sample| {
+    events.subscribe::<Bool>(node, "/bonbori_msg".latched(), move |(), sample| {
         state.borrow_mut().lantern = sample.message.data;
     })?;
     Ok(())

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use rosless_graph::Qos;
+use rosless_graph::TopicQos;
 use rosless_wire::{
     lifecycle_msgs::{
         msg::State,
@@ -113,15 +113,14 @@ fn listen(stage: &Stage, heard: &Rc<RefCell<Heard>>) -> Result<()> {
     let state = heard.clone();
     events.subscribe::<MocapInfo>(
         node,
-        "/mocap_environment",
-        Qos::default().keep_all().transient_local(),
+        "/mocap_environment".keep_all().transient_local(),
         move |(), s| {
             let info = s.message;
             state.borrow_mut().announced.insert(info.system_source, info.topics);
         },
     )?;
     let state = heard.clone();
-    events.subscribe::<Control>(node, "/mocap_control", Qos::default().depth(1000), move |(), s| {
+    events.subscribe::<Control>(node, "/mocap_control".keep_last(1000), move |(), s| {
         let stamp = Duration::new(s.message.stamp.sec.max(0) as u64, s.message.stamp.nanosec);
         let mut state = state.borrow_mut();
         match s.message.control_type {
@@ -134,11 +133,11 @@ fn listen(stage: &Stage, heard: &Rc<RefCell<Heard>>) -> Result<()> {
         }
     })?;
     let state = heard.clone();
-    events.subscribe::<Markers>(node, "/markers", Qos::default().depth(1000), move |(), _| {
+    events.subscribe::<Markers>(node, "/markers".keep_last(1000), move |(), _| {
         state.borrow_mut().markers += 1
     })?;
     let state = heard.clone();
-    events.subscribe::<RecorderStatus>(node, "/session_recorder/status", Qos::latched(), move |(), s| {
+    events.subscribe::<RecorderStatus>(node, "/session_recorder/status".latched(), move |(), s| {
         let mut state = state.borrow_mut();
         if s.message.recording {
             state.take = Some(s.message.clone());
@@ -146,9 +145,8 @@ fn listen(stage: &Stage, heard: &Rc<RefCell<Heard>>) -> Result<()> {
         state.recorder = Some(s.message);
     })?;
     let state = heard.clone();
-    events.subscribe::<Imu>(node, "/mocap_imu_data", Qos::sensor_data(), move |(), _| {
-        state.borrow_mut().imu += 1
-    })?;
+    events
+        .subscribe::<Imu>(node, "/mocap_imu_data".sensor_data(), move |(), _| state.borrow_mut().imu += 1)?;
     Ok(())
 }
 

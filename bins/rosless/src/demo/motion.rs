@@ -7,10 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rosless_graph::{
-    Qos,
-    action::{GoalState, GoalUpdate},
-};
+use rosless_graph::action::{GoalState, GoalUpdate};
 use rosless_wire::{
     control_msgs::{
         action::{ExecuteMotionPrimitiveSequence, ExecuteMotionPrimitiveSequenceGoal},
@@ -46,7 +43,7 @@ pub(super) fn sequence(stage: &Stage, rows: &mut Vec<Row>) -> Result<()> {
     let (events, node) = (&stage.session.event_loop, &stage.session.node);
     let heard = Rc::new(RefCell::new(Heard::default()));
     let (state, context) = (heard.clone(), stage.session.context.clone());
-    events.subscribe::<JointState>(node, "/joint_states", Qos::default(), move |(), sample| {
+    events.subscribe::<JointState>(node, "/joint_states", move |(), sample| {
         // The arm publishes its joints here too.
         let publisher = context.graph().node_of(&sample.info.publisher);
         if publisher.is_none_or(|node| node.to_string() != CONTROLLER) {

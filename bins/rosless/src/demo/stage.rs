@@ -11,7 +11,7 @@ use rosless_graph::{config::Settings, lines::eprint_line};
 
 use crate::{
     failure::{Failure, Result},
-    fleet::{Child, Executables, LineSink, Program, console, stop_all},
+    fleet::{Child, Executables, LineSink, Place, Program, console, stop_all},
     output::{Colour, coloured, escape, out, raw},
     session::Session,
 };
@@ -67,7 +67,7 @@ impl Stage {
             }
         });
         let domain = self.session.context.settings().environment.domain_id;
-        let child = executables.start(program, domain, "LOCALHOST", None, sink)?;
+        let child = executables.start(program, &Place { domain, range: "LOCALHOST", ear: None }, sink)?;
         self.children.borrow_mut().push((child, lines.clone()));
         Ok(lines)
     }

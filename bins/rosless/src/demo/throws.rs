@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, rc::Rc, time::Duration};
 
-use rosless_graph::Qos;
+use rosless_graph::TopicQos;
 use rosless_wire::std_msgs::msg::{Float32, Float32MultiArray, String as Text};
 use serde_json::json;
 
@@ -25,24 +25,19 @@ pub(super) fn three(stage: &Stage, rows: &mut Vec<Row>) -> Result<()> {
     let (events, node) = (&stage.session.event_loop, &stage.session.node);
     let heard = Rc::new(RefCell::new(Heard::default()));
     let state = heard.clone();
-    events.subscribe::<Float32MultiArray>(node, "/shooter_state", Qos::latched(), move |(), s| {
+    events.subscribe::<Float32MultiArray>(node, "/shooter_state".latched(), move |(), s| {
         state.borrow_mut().launcher = s.message.data;
     })?;
     let state = heard.clone();
-    let balls = events.subscribe::<Float32MultiArray>(
-        node,
-        "/ball_initial_state",
-        Qos::default(),
-        move |(), s| {
-            state.borrow_mut().balls.push(s.message.data);
-        },
-    )?;
+    let balls = events.subscribe::<Float32MultiArray>(node, "/ball_initial_state", move |(), s| {
+        state.borrow_mut().balls.push(s.message.data);
+    })?;
     let state = heard.clone();
-    let judge = events.subscribe::<Text>(node, "/catch_verdict", Qos::default(), move |(), s| {
+    let judge = events.subscribe::<Text>(node, "/catch_verdict", move |(), s| {
         state.borrow_mut().verdicts.push(s.message.data);
     })?;
-    let aim = node.publisher::<Float32MultiArray>("/shooter_state_input", Qos::default())?;
-    let trigger = node.publisher::<Float32>("/shoot_value", Qos::default())?;
+    let aim = node.publisher::<Float32MultiArray>("/shooter_state_input")?;
+    let trigger = node.publisher::<Float32>("/shoot_value")?;
     let ready = || aim.matched() > 0 && trigger.matched() > 0 && balls.matched() > 0 && judge.matched() > 0;
     stage.wait("launcher and judge", ANSWER, ready)?;
     let mut caught = 0;

@@ -66,6 +66,15 @@ impl Child {
         Ok(Self { name: name.to_owned(), process, end })
     }
 
+    /// Readable once it has ended.
+    pub(crate) fn end(&self) -> BorrowedFd<'_> {
+        self.end.as_fd()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
     /// How it ended, if it did.
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         self.process.try_wait().ok().flatten()
@@ -95,17 +104,8 @@ pub(crate) fn stop_all(mut children: Vec<Child>) -> usize {
         if children.is_empty() || Instant::now() >= deadline {
             return children.len();
         }
-        wait(children.iter().map(|child| child.end.as_fd()), Some(deadline));
+        wait(children.iter().map(Child::end), Some(deadline));
     }
-}
-
-/// Waits until a child has ended, `also` is readable, or it is time.
-pub(crate) fn wait_any<'a>(
-    children: impl Iterator<Item = &'a Child>,
-    also: BorrowedFd<'_>,
-    until: Option<Instant>,
-) {
-    wait(children.map(|child| child.end.as_fd()).chain([also]), until);
 }
 
 /// Waits until a descriptor is readable, or it is time.

@@ -1,7 +1,9 @@
 //! The project's daemons as child processes: found or built, started, watched, ended.
 
 mod child;
+mod config;
 mod domain;
+mod logs;
 
 use std::{
     collections::BTreeSet,
@@ -14,46 +16,19 @@ use std::{
 use rosless_graph::{lines::eprint_line, supervision::Ear};
 use serde::Deserialize;
 
-pub(crate) use child::{Child, LineSink, become_child, stop_all, wait, wait_any};
+pub(crate) use child::{Child, LineSink, become_child, stop_all, wait};
+pub(crate) use config::{Config, LogSettings, Program, Restart};
 pub(crate) use domain::DomainLease;
+pub(crate) use logs::Rotating;
 
 use crate::failure::{Failure, Result};
-
-/// One daemon to run.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Program {
-    /// What logs and `--only` call it.
-    pub(crate) name: String,
-    /// The program: one of ours, or any other by its name in PATH or by its path.
-    pub(crate) run: String,
-    #[serde(default)]
-    pub(crate) args: Vec<String>,
-    /// Seconds without a sign of life after which it counts as hung, once it has given one; 0: never.
-    #[serde(default = "patience")]
-    pub(crate) watchdog: u64,
-    /// The nodes it brings, by full name: it counts as hung when they are not on the graph.
-    #[serde(default)]
-    pub(crate) nodes: Vec<String>,
-}
 
 /// Ours, and not of the roster: nothing is written to disk unless somebody asks for it.
 pub(crate) const RECORDER: &str = "session-recorder";
 
-/// Whoever is busy for this long does not do its work.
-fn patience() -> u64 {
-    20
-}
-
-impl Program {
-    pub(crate) fn new(name: &str, run: &str, args: &[&str]) -> Self {
-        let args = args.iter().map(ToString::to_string).collect();
-        Self { name: name.to_owned(), run: run.to_owned(), args, watchdog: patience(), nodes: Vec::new() }
-    }
-
-    fn is_ours(&self) -> bool {
-        self.run == RECORDER || everything().iter().any(|ours| ours.run == self.run)
-    }
+/// Whether it is a program of this project.
+fn is_ours(program: &Program) -> bool {
+    program.run == RECORDER || everything().iter().any(|ours| ours.run == program.run)
 }
 
 /// One daemon of the whole system. `roster.json` is what the demo and the scenario tests tell their story with.
@@ -97,8 +72,15 @@ pub(crate) fn everything() -> Vec<Program> {
 
 /// The file names of all our programs that stay.
 pub(crate) fn programs() -> BTreeSet<String> {
-    let others = [RECORDER, "mocap-companion"].map(str::to_owned);
+    let others = [RECORDER, "mocap-companion", "sim-ur"].map(str::to_owned);
     everything().into_iter().map(|program| program.run).chain(others).collect()
+}
+
+/// Those of our programs that lie beside this one.
+pub(crate) fn installed() -> impl Iterator<Item = (String, PathBuf)> {
+    let folder = env::current_exe().ok().and_then(|own| Some(own.parent()?.to_owned())).unwrap_or_default();
+    let beside = move |name: String| (name.clone(), folder.join(name));
+    programs().into_iter().map(beside).filter(|(_, path)| is_executable(path))
 }
 
 /// Where the executables are.
@@ -113,7 +95,7 @@ impl Executables {
         let own = env::current_exe().map_err(failed)?;
         let found = Self(own.parent().unwrap_or(Path::new("/")).to_owned());
         let missing = |ours: bool| -> BTreeSet<&str> {
-            let absent = programs.iter().filter(|p| p.is_ours() == ours && found.path(p).is_none());
+            let absent = programs.iter().filter(|p| is_ours(p) == ours && found.path(p).is_none());
             absent.map(|p| p.run.as_str()).collect()
         };
         let absent = missing(true);
@@ -139,34 +121,38 @@ impl Executables {
         if program.run.contains('/') {
             return Some(PathBuf::from(&program.run));
         }
-        let in_path = env::var_os("PATH").filter(|_| !program.is_ours()).unwrap_or_default();
+        let in_path = env::var_os("PATH").filter(|_| !is_ours(program)).unwrap_or_default();
         let folders = std::iter::once(self.0.clone()).chain(env::split_paths(&in_path));
         folders.map(|folder| folder.join(&program.run)).find(|path| is_executable(path))
     }
 
-    /// Starts a program in a domain of this machine. Every line it prints goes to `lines`, its signs of life to `ear`.
-    pub(crate) fn start(
-        &self,
-        program: &Program,
-        domain: u16,
-        range: &str,
-        ear: Option<&Ear>,
-        lines: LineSink,
-    ) -> Result<Child> {
+    /// Starts a program where it is to run. Every line it prints goes to `lines`.
+    pub(crate) fn start(&self, program: &Program, place: &Place<'_>, lines: LineSink) -> Result<Child> {
         let path = self.path(program);
         let path = path.ok_or_else(|| Failure::new(format!("{} is not there any more", program.run)))?;
         let mut command = Command::new(path);
         command
-            .args(&program.args)
-            .env("ROS_DOMAIN_ID", domain.to_string())
-            .env("ROS_AUTOMATIC_DISCOVERY_RANGE", range);
+            .args(program.arguments())
+            .env("ROS_DOMAIN_ID", place.domain.to_string())
+            .env("ROS_AUTOMATIC_DISCOVERY_RANGE", place.range)
+            .envs(&program.environment);
         // Our own supervisor waits for us, not for our children.
         for name in ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"] {
             command.env_remove(name);
         }
-        command.envs(ear.map(Ear::environment).into_iter().flatten());
+        command.envs(place.ear.map(Ear::environment).into_iter().flatten());
         Child::start(&program.name, &command, lines)
     }
+}
+
+/// Where a daemon is to run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    pub(crate) domain: u16,
+    /// How far it is to look for others, as in ROS_AUTOMATIC_DISCOVERY_RANGE.
+    pub(crate) range: &'a str,
+    /// Who is to hear its signs of life.
+    pub(crate) ear: Option<&'a Ear>,
 }
 
 fn is_executable(path: &Path) -> bool {

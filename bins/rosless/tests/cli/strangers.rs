@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use rosless_graph::{Context, ContextOptions, EventLoop, Qos};
+use rosless_graph::{Context, ContextOptions, EventLoop, TopicQos};
 use rosless_schema::{DynamicMessage, Kind, Registry};
 use rosless_wire::type_description_interfaces::srv::{GetTypeDescription, GetTypeDescriptionResponse};
 
@@ -30,7 +30,7 @@ pub(crate) fn stranger(domain: u16, stop: &AtomicBool) {
     let node = context.node("stranger").unwrap();
     let events = EventLoop::<()>::new(&context).unwrap();
     let publisher =
-        node.raw_publisher("thing", TYPE, &registry.type_hash(TYPE).unwrap(), Qos::latched()).unwrap();
+        node.raw_publisher("thing".latched(), (TYPE, &registry.type_hash(TYPE).unwrap())).unwrap();
     publisher.publish(payload);
     events
         .serve::<GetTypeDescription>(&node, "~/get_type_description", move |(), request, responder| {
@@ -83,7 +83,7 @@ fn a_type_is_read_in_the_version_whose_hash_is_announced() {
         let registry = Registry::embedded_for(distribution);
         let hash = if distribution == "humble" { String::new() } else { registry.type_hash(name).unwrap() };
         let message = DynamicMessage::from_yaml(&registry.message_type(name).unwrap(), yaml, None).unwrap();
-        let publisher = node.raw_publisher(topic, name, &hash, Qos::latched()).unwrap();
+        let publisher = node.raw_publisher(topic.latched(), (name, &hash)).unwrap();
         publisher.publish(message.to_payload());
         publisher
     };

@@ -11,7 +11,7 @@ use std::{
 };
 
 use rosless_graph::{
-    Context, ContextOptions, EventLoop, Publisher, Qos,
+    Context, ContextOptions, EventLoop, Publisher, TopicQos,
     action::{CancelResponse, GoalHandle, GoalResponse},
     lifecycle::CallbackReturn,
     parameters::Descriptor,
@@ -159,16 +159,16 @@ fn live(domain: u16, stop: &AtomicBool) {
     let talker = context.node("talker").unwrap();
     let managed = context.node("lc_talker").unwrap();
     let events = EventLoop::new(&context).unwrap();
-    let mut app = App { count: 0, chatter: talker.publisher("chatter", Qos::default().depth(7)).unwrap() };
-    let map = talker.publisher::<msg::Int32MultiArray>("map", Qos::latched()).unwrap();
+    let mut app = App { count: 0, chatter: talker.publisher("chatter".keep_last(7)).unwrap() };
+    let map = talker.publisher::<msg::Int32MultiArray>("map".latched()).unwrap();
     map.publish(&msg::Int32MultiArray { data: (0..200).collect(), ..Default::default() });
     events.timer(Duration::from_millis(100), |app: &mut App| {
         app.count += 1;
         app.chatter.publish(&msg::String { data: format!("Hello World: {}", app.count) });
     });
-    let heard = talker.publisher::<msg::String>("heard", Qos::latched()).unwrap();
+    let heard = talker.publisher::<msg::String>("heard".latched()).unwrap();
     events
-        .subscribe::<msg::String>(&talker, "listen", Qos::default(), move |_, sample| {
+        .subscribe::<msg::String>(&talker, "listen", move |_, sample| {
             heard.publish(&sample.message);
         })
         .unwrap();

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rosless_arm::{ArmClock, HandState, InitTime, Shooter, evaluate::Throw};
-use rosless_graph::{Client, Publisher, Qos, monotonic, parameters::ParameterValue};
+use rosless_graph::{Client, Publisher, TopicQos, monotonic, parameters::ParameterValue};
 use rosless_tests::{Daemon, DomainLease, Rig};
 use rosless_wire::{
     rcl_interfaces::msg::SetParametersResult,
@@ -47,37 +47,36 @@ impl Probe {
     pub(crate) fn new(domain: &DomainLease) -> Self {
         let rig = Rig::<Heard>::on(domain.clone(), "probe");
         let (events, node) = (&rig.events, &rig.node);
-        let qos = Qos::default();
         events
-            .subscribe::<Float32MultiArray>(node, "arm_ang_angv", Qos::latched(), |h, s| {
+            .subscribe::<Float32MultiArray>(node, "arm_ang_angv".latched(), |h, s| {
                 h.arm_states.push(s.message.data);
             })
             .unwrap();
-        events.subscribe::<HandClose>(node, "hand_close", qos, |h, s| h.hands.push(s.message)).unwrap();
+        events.subscribe::<HandClose>(node, "hand_close", |h, s| h.hands.push(s.message)).unwrap();
         events
-            .subscribe::<Float32>(node, "hand_close_reserve", qos, |h, s| h.reserves.push(s.message.data))
+            .subscribe::<Float32>(node, "hand_close_reserve", |h, s| h.reserves.push(s.message.data))
             .unwrap();
         events
-            .subscribe::<Float32MultiArray>(node, "target_arm_state", qos, |h, s| {
+            .subscribe::<Float32MultiArray>(node, "target_arm_state", |h, s| {
                 h.targets.push(s.message.data);
             })
             .unwrap();
         events
-            .subscribe::<Text>(node, "catch_verdict", qos, |h, s| {
+            .subscribe::<Text>(node, "catch_verdict", |h, s| {
                 h.verdicts.push(serde_json::from_str(&s.message.data).expect("verdicts are JSON"));
             })
             .unwrap();
         events
-            .subscribe::<JointState>(node, "joint_states", qos, |h, s| {
+            .subscribe::<JointState>(node, "joint_states", |h, s| {
                 h.joints = Some(s.message);
                 h.joint_samples += 1;
             })
             .unwrap();
         Self {
-            balls: node.publisher("ball_initial_state", qos).unwrap(),
-            launcher: node.publisher("shooter_state", Qos::latched()).unwrap(),
-            angles: node.publisher("ang_debug", qos).unwrap(),
-            closings: node.publisher("hand_close_reserve", qos).unwrap(),
+            balls: node.publisher("ball_initial_state").unwrap(),
+            launcher: node.publisher("shooter_state".latched()).unwrap(),
+            angles: node.publisher("ang_debug").unwrap(),
+            closings: node.publisher("hand_close_reserve").unwrap(),
             hand_client: events.client(node, "get_hand_state").unwrap(),
             clock_client: events.client(node, "get_init_time").unwrap(),
             rig,

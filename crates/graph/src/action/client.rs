@@ -237,21 +237,16 @@ impl<S: 'static> Handle<S> {
             name: name.clone(),
         });
         let goals = Goals(Rc::downgrade(&inner));
-        let feedback = self.subscribe::<FeedbackMessage<A>>(
-            node,
-            &part("feedback"),
-            Qos::default(),
-            move |app, sample| {
+        let feedback =
+            self.subscribe::<FeedbackMessage<A>>(node, &part("feedback"), move |app, sample| {
                 if let Some(inner) = goals.0.upgrade() {
                     inner.feedback(app, sample.message);
                 }
-            },
-        )?;
+            })?;
         let this = Rc::downgrade(&inner);
         let status = self.subscribe::<GoalStatusArray>(
             node,
-            &part("status"),
-            Qos::action_status(),
+            (&part("status"), Qos::action_status()),
             move |app, sample| {
                 if let Some(inner) = this.upgrade() {
                     inner.status(app, &sample.message);

@@ -260,8 +260,8 @@ impl<S: 'static> Handle<S> {
             node: node.clone(),
             goals: RefCell::new(Goals::new(result_timeout)),
             active: RefCell::default(),
-            feedback: node.publisher(&part("feedback"), Qos::default())?,
-            status: node.publisher(&part("status"), Qos::action_status())?,
+            feedback: node.publisher(&part("feedback"))?,
+            status: node.publisher((&part("status"), Qos::action_status()))?,
             status_due: Cell::new(Some(Duration::ZERO)),
             name: name.clone(),
         });

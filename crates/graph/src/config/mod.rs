@@ -65,6 +65,14 @@ impl Settings {
     }
 }
 
+/// Where people's programs keep what they have to remember: `$XDG_STATE_HOME/rosless`, by default `~/.local/state/rosless`.
+pub fn state_folder() -> Option<std::path::PathBuf> {
+    let absolute =
+        |name: &str| std::env::var_os(name).map(std::path::PathBuf::from).filter(|path| path.is_absolute());
+    let base = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
+    Some(base.join("rosless"))
+}
+
 /// The settings of this process and the arguments left for its own command line, program name first.
 ///
 /// Ends the process with exit code 2 and one line on stderr when they are unusable; nothing has been started by then.

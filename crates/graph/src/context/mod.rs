@@ -142,7 +142,8 @@ impl Context {
             burst: 0,
         };
         let info_writer = RawWriter::unlisted(&dds, spec.clone())?;
-        let info_reader = RawReader::unlisted(&dds, TopicSpec { qos: spec.qos.depth(INFO_DEPTH), ..spec })?;
+        let info_reader =
+            RawReader::unlisted(&dds, TopicSpec { qos: spec.qos.keep_last(INFO_DEPTH), ..spec })?;
         Ok(Self(Rc::new(ContextInner {
             gid: dds.dds.guid().into(),
             joined: monotonic(),

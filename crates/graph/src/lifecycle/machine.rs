@@ -60,6 +60,9 @@ pub enum CallbackReturn {
     Success,
     Failure,
     Error,
+    /// Not known yet, because others must be asked: the node stays in the transition state until
+    /// [`LifecycleNode::finish`](super::LifecycleNode::finish) tells the answer. Error processing cannot wait, and fails.
+    Pending,
 }
 
 /// A transition somebody asks for: by its label, or, without one, by its number.
@@ -113,11 +116,13 @@ pub struct NotAvailable {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateMachine {
     state: Cell<State>,
+    /// Where the transition that waits for its answer came from.
+    waiting: Cell<Option<State>>,
 }
 
 impl Default for StateMachine {
     fn default() -> Self {
-        Self { state: Cell::new(State::Unconfigured) }
+        Self { state: Cell::new(State::Unconfigured), waiting: Cell::new(None) }
     }
 }
 
@@ -158,6 +163,7 @@ impl StateMachine {
             CallbackReturn::Success => SUCCESS,
             CallbackReturn::Failure => FAILURE,
             CallbackReturn::Error => ERROR,
+            CallbackReturn::Pending => return None,
         };
         let transition = self.available().find(|transition| transition.label == label)?;
         self.state.set(transition.goal);
@@ -167,7 +173,8 @@ impl StateMachine {
     /// A whole transition: `callback` is called with the transition state entered and the state it came from, and a
     /// second time for error processing when it answered with an error. Every edge taken is told to `notify`.
     ///
-    /// Returns the answer of the first callback: only success is success.
+    /// Returns the answer of the first callback: only success is success. One that is pending is given to
+    /// [`resume`](Self::resume).
     pub fn run(
         &self,
         request: Request<'_>,
@@ -177,27 +184,56 @@ impl StateMachine {
         let begun = self.begin(request)?;
         notify(begun);
         let answer = callback(self.state(), begun.start);
-        let mut next = answer;
-        while let Some(transition) = self.finish(next) {
+        self.conclude(answer, begun.start, callback, notify);
+        Ok(answer)
+    }
+
+    /// The answer that was pending; `false` when none was.
+    pub fn resume(
+        &self,
+        answer: CallbackReturn,
+        callback: impl FnMut(State, State) -> CallbackReturn,
+        notify: impl FnMut(Transition),
+    ) -> bool {
+        let from = self.waiting.take();
+        if let Some(from) = from {
+            self.conclude(answer, from, callback, notify);
+        }
+        from.is_some()
+    }
+
+    fn conclude(
+        &self,
+        mut answer: CallbackReturn,
+        from: State,
+        mut callback: impl FnMut(State, State) -> CallbackReturn,
+        mut notify: impl FnMut(Transition),
+    ) {
+        if answer == CallbackReturn::Pending {
+            return self.waiting.set(Some(from));
+        }
+        while let Some(transition) = self.finish(answer) {
             notify(transition);
             if self.state() != State::ErrorProcessing {
                 break;
             }
-            next = callback(State::ErrorProcessing, begun.start);
+            answer = match callback(State::ErrorProcessing, from) {
+                CallbackReturn::Pending => CallbackReturn::Failure,
+                answer => answer,
+            };
         }
-        Ok(answer)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use CallbackReturn::{Error, Failure, Success};
+    use CallbackReturn::{Error, Failure, Pending, Success};
     use proptest::prelude::*;
 
     use super::*;
 
     fn at(state: State) -> StateMachine {
-        StateMachine { state: Cell::new(state) }
+        StateMachine { state: Cell::new(state), ..StateMachine::default() }
     }
 
     fn run(
@@ -239,6 +275,32 @@ mod tests {
         ] {
             let result = run(from, request, answers);
             assert_eq!(result, (Some(answers[0]), to, edges.to_vec()), "{from} {request}");
+        }
+    }
+
+    #[test]
+    fn a_transition_waits_for_an_answer_that_is_pending() {
+        use State::*;
+        for (answers, to) in [
+            (&[Success][..], Active),
+            (&[Failure], Inactive),
+            (&[Error, Success], Unconfigured),
+            // Error processing cannot wait.
+            (&[Error, Pending], Finalized),
+        ] {
+            let machine = at(Inactive);
+            assert!(!machine.resume(Success, |_, _| Success, |_| {}), "nothing was pending");
+            assert_eq!(machine.run(Request::ACTIVATE, |_, _| Pending, |_| {}), Ok(Pending));
+            assert_eq!(machine.state(), Activating);
+            assert!(machine.begin(Request::DEACTIVATE).is_err());
+            let mut later = answers[1..].iter();
+            let asked = |state, from| {
+                assert_eq!((state, from), (ErrorProcessing, Inactive));
+                *later.next().expect("answer prepared")
+            };
+            assert!(machine.resume(answers[0], asked, |_| {}));
+            assert_eq!(machine.state(), to, "{answers:?}");
+            assert!(!machine.resume(Success, |_, _| Success, |_| {}), "it was told once");
         }
     }
 

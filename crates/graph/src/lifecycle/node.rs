@@ -8,7 +8,7 @@ use rosless_wire::{
 };
 
 use super::{CallbackReturn, NotAvailable, Request, State, StateMachine, TRANSITIONS, Transition};
-use crate::{Handle, Node, Publisher, Qos, Result};
+use crate::{Handle, Node, Publisher, Result, Topic, TopicQos};
 
 /// What the node's own code is asked to do in a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,11 +26,16 @@ pub enum Step {
 
 type Callback<S> = RefCell<Box<dyn FnMut(&mut S, Step) -> CallbackReturn>>;
 
+/// What is to be done when a transition has its answer.
+type Then<S> = Box<dyn FnOnce(&mut S, bool)>;
+
 struct Inner<S> {
     node: Node,
     /// Shared with the node's publishers.
     machine: Rc<StateMachine>,
     callback: Callback<S>,
+    /// Who waits for an answer that is pending.
+    then: RefCell<Option<Then<S>>>,
     events: Publisher<msg::TransitionEvent>,
 }
 
@@ -61,8 +66,8 @@ impl<S> LifecycleNode<S> {
     }
 
     /// A publisher that is silent unless the node is active.
-    pub fn publisher<M: Message>(&self, topic: &str, qos: Qos) -> Result<LifecyclePublisher<M>> {
-        let publisher = self.0.node.publisher(topic, qos)?;
+    pub fn publisher<'t, M: Message>(&self, topic: impl Into<Topic<'t>>) -> Result<LifecyclePublisher<M>> {
+        let publisher = self.0.node.publisher(topic)?;
         Ok(LifecyclePublisher { publisher, machine: self.0.machine.clone() })
     }
 
@@ -74,6 +79,31 @@ impl<S> LifecycleNode<S> {
         // The machine refuses to begin another transition while a callback runs, so it is never borrowed twice.
         let callback = |state, from| (self.0.callback.borrow_mut())(app, step(state, from));
         self.0.machine.run(request, callback, |transition| self.0.announce(transition))
+    }
+
+    /// The same, and tells `then` whether it succeeded: now, or when a pending answer is told. What is not available is
+    /// logged.
+    pub fn trigger_then(&self, app: &mut S, request: Request<'_>, then: impl FnOnce(&mut S, bool) + 'static) {
+        match self.trigger(app, request) {
+            Ok(CallbackReturn::Pending) => drop(self.0.then.replace(Some(Box::new(then)))),
+            Ok(answer) => then(app, answer == CallbackReturn::Success),
+            Err(error) => {
+                log::warn!(target: self.node().logger(), "{error}");
+                then(app, false);
+            }
+        }
+    }
+
+    /// Tells the answer that was [pending](CallbackReturn::Pending). Without one nothing happens.
+    pub fn finish(&self, app: &mut S, answer: CallbackReturn) {
+        let callback = |state, from| (self.0.callback.borrow_mut())(app, step(state, from));
+        let waited = self.0.machine.resume(answer, callback, |transition| self.0.announce(transition));
+        if waited
+            && answer != CallbackReturn::Pending
+            && let Some(then) = self.0.then.take()
+        {
+            then(app, answer == CallbackReturn::Success);
+        }
     }
 }
 
@@ -150,21 +180,16 @@ impl<S: 'static> Handle<S> {
             node: node.clone(),
             machine: Rc::default(),
             callback: RefCell::new(Box::new(callback)),
+            then: RefCell::default(),
             // Latched: who asks later why a transition failed still hears of it. Ordinary subscriptions get only new ones.
-            events: node.publisher("~/transition_event", Qos::default().transient_local())?,
+            events: node.publisher("~/transition_event".transient_local())?,
         }));
 
         let this = lifecycle.clone();
         self.serve::<srv::ChangeState>(node, "~/change_state", move |app, request, responder| {
             let request = Request::new(request.transition.id, &request.transition.label);
-            let success = match this.trigger(app, request) {
-                Ok(answer) => answer == CallbackReturn::Success,
-                Err(error) => {
-                    log::warn!(target: this.node().logger(), "{error}");
-                    false
-                }
-            };
-            responder.reply(&srv::ChangeStateResponse { success });
+            let reply = move |_: &mut S, success| responder.reply(&srv::ChangeStateResponse { success });
+            this.trigger_then(app, request, reply);
         })?;
         let this = lifecycle.clone();
         self.serve::<srv::GetState>(node, "~/get_state", move |_, _, responder| {

@@ -240,7 +240,8 @@ impl<S: 'static> Handle<S> {
     /// Offers the six services and `/parameter_events`; returns what ends them.
     pub(crate) fn serve_parameters(&self, node: &Node) -> Result<Vec<Box<dyn FnOnce()>>> {
         let parameters = node.parameters().clone();
-        *parameters.events.borrow_mut() = Some(node.publisher("/parameter_events", Qos::parameter_events())?);
+        *parameters.events.borrow_mut() =
+            Some(node.publisher(("/parameter_events", Qos::parameter_events()))?);
         let everything = Change { new: parameters.store.borrow().values(), ..Change::default() };
         parameters.publish(node, &everything);
 
@@ -282,8 +283,12 @@ impl<S: 'static> Handle<S> {
         // Nodes of rclcpp learn of their own `use_sim_time` this way. Ours knows it already; who counts the topic's
         // subscriptions, or waits for one, sees no difference.
         let (name, hash) = (msg::ParameterEvent::TYPE_NAME, msg::ParameterEvent::TYPE_HASH);
-        let events =
-            self.subscribe_raw(node, "/parameter_events", name, hash, Qos::parameter_events(), |_, _| {})?;
+        let events = self.subscribe_raw(
+            node,
+            ("/parameter_events", Qos::parameter_events()),
+            (name, hash),
+            |_, _| {},
+        )?;
         Ok(vec![describe, types, get, list, set, set_all, Box::new(|| events.close())])
     }
 

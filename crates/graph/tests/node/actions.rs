@@ -134,7 +134,7 @@ fn a_goal_runs_with_feedback_to_its_result() {
     let domain = DomainLease::acquire();
     let _server = Peer::start(&domain, "server", "", fibonacci);
     let asker = Asker::new(&domain, "asker");
-    let status = asker.here.collect::<GoalStatusArray>("/fibonacci/_action/status", Qos::action_status());
+    let status = asker.here.collect::<GoalStatusArray>(("/fibonacci/_action/status", Qos::action_status()));
     for order in [6, 7] {
         let (id, updates) = asker.send(order);
         let (state, sequence) = asker.end(&updates);

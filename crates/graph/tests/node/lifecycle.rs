@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::peer::{Here, Peer};
 use rosless_graph::{
-    EventLoop, Node, Qos,
+    EventLoop, Node,
     lifecycle::{CallbackReturn, LifecycleNode, Request, State, Step, TRANSITIONS},
 };
 use rosless_tests::DomainLease;
@@ -32,7 +32,7 @@ fn managed(events: &EventLoop<String>, node: &Node) -> String {
             }
         })
         .unwrap();
-    let publisher = lifecycle.publisher::<Text>("chatter", Qos::default()).unwrap();
+    let publisher = lifecycle.publisher::<Text>("chatter").unwrap();
     events.timer(Duration::from_millis(10), move |_| {
         publisher.publish(&Text { data: "I am active".to_owned() });
     });
@@ -76,8 +76,8 @@ fn every_transition_works_over_the_services_and_is_announced() {
     let domain = DomainLease::acquire();
     let _managed = Peer::start(&domain, "managed", "", managed);
     let asker = Asker { here: Here::new(&domain, "asker") };
-    let events = asker.here.collect::<TransitionEvent>("/managed/transition_event", Qos::default());
-    let chatter = asker.here.collect::<Text>("/chatter", Qos::default());
+    let events = asker.here.collect::<TransitionEvent>("/managed/transition_event");
+    let chatter = asker.here.collect::<Text>("/chatter");
 
     // (answers, id, label, success, state afterwards, edges announced)
     let script = [

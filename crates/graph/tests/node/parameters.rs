@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::peer::{Here, Peer};
 use rosless_graph::{
-    Context, ContextOptions, Error, EventLoop, Node, Qos,
+    Context, ContextOptions, Error, EventLoop, Node, Qos, TopicQos,
     parameters::{Descriptor, NamedValue, ParameterError, ParameterValue as Value, Table},
 };
 use rosless_tests::DomainLease;
@@ -102,7 +102,7 @@ fn all_six_services_and_the_events_work_between_two_participants() {
     assert_eq!(get(&["rate"])[0].integer_value, 25);
     assert_eq!(get(&["rate", "nobody"]), [], "one unknown name empties the answer");
 
-    let events = here.collect::<ParameterEvent>("/parameter_events", Qos::parameter_events());
+    let events = here.collect::<ParameterEvent>(("/parameter_events", Qos::parameter_events()));
     let request = srv::SetParametersRequest {
         parameters: vec![
             integer("rate", 50),
@@ -174,7 +174,7 @@ fn a_node_follows_the_clock_when_told_to() {
     let here = Here::new(&domain, "robot");
     assert!(here.node.now().sec > 1_700_000_000);
     let _clock = Peer::start(&domain, "simulator", "", |events, node| {
-        let clock = node.publisher::<Clock>("/clock", Qos::clock()).unwrap();
+        let clock = node.publisher::<Clock>(("/clock", Qos::clock())).unwrap();
         let tick = Clock { clock: Time { sec: 42, nanosec: 7 } };
         events.timer(Duration::from_millis(20), move |()| {
             clock.publish(&tick);
@@ -196,7 +196,7 @@ fn undeclared_parameters_come_and_go_where_the_node_allows_it() {
     let _open =
         Peer::start(&domain, "open", "", |_: &EventLoop<()>, node| node.allow_undeclared_parameters());
     let here = Here::new(&domain, "asker");
-    let events = here.collect::<ParameterEvent>("/parameter_events", Qos::parameter_events());
+    let events = here.collect::<ParameterEvent>(("/parameter_events", Qos::parameter_events()));
     for parameter in [integer("new", 5), Parameter { name: "new".to_owned(), ..Parameter::default() }] {
         let request = srv::SetParametersRequest { parameters: vec![parameter] };
         let results = here.call::<srv::SetParameters>("/open/set_parameters", request).results;
@@ -284,10 +284,10 @@ fn chatter(args: &str) -> Result<(Qos, Qos, Node), Error> {
     let context = Context::new(crate::peer::options(&domain, args))?;
     let events = EventLoop::<()>::new(&context)?;
     let node = context.node("robot")?;
-    let _publisher = node.publisher::<Clock>("chatter", Qos::default())?;
-    let _subscription = events.subscribe::<Clock>(&node, "chatter", Qos::default(), |_, _| {})?;
+    let _publisher = node.publisher::<Clock>("chatter")?;
+    let _subscription = events.subscribe::<Clock>(&node, "chatter", |_, _| {})?;
     // One more of the same is no new declaration.
-    let _again = events.subscribe::<Clock>(&node, "chatter", Qos::latched(), |_, _| {})?;
+    let _again = events.subscribe::<Clock>(&node, "chatter".latched(), |_, _| {})?;
     let topic = node.resolve_topic("chatter")?;
     let graph = context.graph();
     let (publisher, subscription) = (graph.publishers(&topic)[0].qos, graph.subscriptions(&topic)[0].qos);
@@ -312,13 +312,13 @@ fn qos_overrides_win_over_the_program_and_are_read_only_parameters() {
     )
     .unwrap();
     let deadline = Some(Duration::from_millis(250));
-    assert_eq!(publisher, Qos { deadline, ..Qos::default().depth(3).transient_local() });
+    assert_eq!(publisher, Qos { deadline, ..Qos::default().keep_last(3).transient_local() });
     assert_eq!(subscription, Qos::default().best_effort());
     assert_eq!(node.parameter::<i64>("qos_overrides./chatter.publisher.deadline"), Ok(250_000_000));
 
     // The name is the one after remapping and namespace.
     let moved = "-r __ns:=/r1 -r chatter:=talk -p qos_overrides./r1/talk.publisher.depth:=2 --strict-params";
-    assert_eq!(chatter(moved).unwrap().0, Qos::default().depth(2));
+    assert_eq!(chatter(moved).unwrap().0, Qos::default().keep_last(2));
 }
 
 #[test]

@@ -99,17 +99,17 @@ impl Here {
     }
 
     /// Collects what is published on a topic.
-    pub(crate) fn collect<M: rosless_wire::Message>(
+    pub(crate) fn collect<'t, M: rosless_wire::Message>(
         &self,
-        topic: &str,
-        qos: rosless_graph::Qos,
+        topic: impl Into<rosless_graph::Topic<'t>>,
     ) -> Rc<RefCell<Vec<M>>> {
+        let topic = topic.into();
         let heard = Rc::new(RefCell::new(Vec::new()));
         let sink = heard.clone();
         let keep =
             move |(): &mut (), sample: rosless_graph::Sample<M>| sink.borrow_mut().push(sample.message);
-        let subscription = self.events.subscribe::<M>(&self.node, topic, qos, keep).unwrap();
-        self.until(topic, || subscription.matched() > 0);
+        let subscription = self.events.subscribe::<M>(&self.node, topic, keep).unwrap();
+        self.until(topic.name, || subscription.matched() > 0);
         heard
     }
 }

@@ -11,7 +11,7 @@ use std::{
 
 use crate::side::{Side, talk};
 use rosless_graph::{
-    Context, ContextOptions, EventLoop, Graph, Qos,
+    Context, ContextOptions, EventLoop, Graph, Qos, TopicQos,
     config::Distro,
     graph::Role,
     qos::{Durability, Reliability},
@@ -38,7 +38,7 @@ fn nodes_and_their_endpoints_are_seen_as_they_come_and_go() {
     let graph = |side: &Side<()>| side.node.context().graph();
 
     let arm = robot.node.context().node_in("arm", "/left").unwrap();
-    let publisher = arm.publisher::<msg::String>("state", Qos::latched()).unwrap();
+    let publisher = arm.publisher::<msg::String>("state".latched()).unwrap();
     let server = robot.event_loop.serve::<Trigger>(&arm, "~/home", |_, _, responder| {
         responder.reply(&Default::default());
     });
@@ -85,11 +85,8 @@ fn a_process_that_ends_vanishes_at_once() {
     let mut observer = Side::new(&domain, "observer", 0u32);
     observer.event_loop.on_graph_change(|changes, _| *changes += 1);
     let mut robot = Side::new(&domain, "robot", ());
-    let publisher = robot.node.publisher::<msg::String>("chatter", Qos::default()).unwrap();
-    observer
-        .event_loop
-        .subscribe::<msg::String>(&observer.node, "chatter", Qos::default(), |_, _| {})
-        .unwrap();
+    let publisher = robot.node.publisher::<msg::String>("chatter").unwrap();
+    observer.event_loop.subscribe::<msg::String>(&observer.node, "chatter", |_, _| {}).unwrap();
     talk("the robot", &mut observer, &mut robot, |observer, _| {
         observer.node.context().graph().has_node("/robot") && publisher.matched() == 1
     });
@@ -142,7 +139,7 @@ fn log_records_reach_rosout_in_the_name_of_their_node() {
     let mut observer = Side::new(&domain, "observer", Vec::<Log>::new());
     observer
         .event_loop
-        .subscribe::<Log>(&observer.node, "/rosout", Qos::rosout(), |records: &mut Vec<Log>, sample| {
+        .subscribe::<Log>(&observer.node, ("/rosout", Qos::rosout()), |records: &mut Vec<Log>, sample| {
             if sample.message.msg.contains("elbow") || sample.message.msg.contains("particular") {
                 records.push(sample.message);
             }
@@ -171,7 +168,7 @@ fn more_news_than_the_queue_holds_is_made_up_for() {
         observer.node.context().graph().has_node("/robot")
     });
     // The observer does not look while these come.
-    let make = |n| robot.node.publisher::<msg::String>(&format!("topic_{n}"), Qos::default()).unwrap();
+    let make = |n| robot.node.publisher::<msg::String>(&format!("topic_{n}")).unwrap();
     let publishers: Vec<_> = (0..PUBLISHERS).map(make).collect();
     let mut watcher = Side::new(&domain, "watcher", ());
     let seen = |side: &Side<()>| {

@@ -10,7 +10,7 @@ use std::{
 };
 
 use rosless_engine::{Engine, Now};
-use rosless_graph::{Error, EventLoop, Qos, Sample, monotonic, now};
+use rosless_graph::{Error, EventLoop, Sample, TopicQos, monotonic, now};
 use rosless_tests::DomainLease;
 use rosless_wire::std_msgs::msg;
 
@@ -180,14 +180,13 @@ fn a_stopped_loop_says_so_and_can_run_again() {
 fn what_comes_while_a_callback_blocks_is_acknowledged_and_delivered_after_it() {
     const SAMPLES: usize = 20;
     let domain = DomainLease::acquire();
-    let qos = Qos::default().keep_all();
     let (acknowledged, told) = mpsc::channel();
     let (done, end) = mpsc::channel::<()>();
     thread::scope(|scope| {
         let domain = &domain;
         scope.spawn(move || {
             let mut publishing = Side::new(domain, "publisher", ());
-            let publisher = publishing.node.publisher::<msg::String>("t", qos).unwrap();
+            let publisher = publishing.node.publisher::<msg::String>("t".keep_all()).unwrap();
             let matched = |_: &mut ()| publisher.matched() == 1;
             assert!(publishing.event_loop.run_until(&mut publishing.state, PATIENCE, matched).unwrap());
             for number in 0..SAMPLES {
@@ -204,7 +203,7 @@ fn what_comes_while_a_callback_blocks_is_acknowledged_and_delivered_after_it() {
             }
             heard.push(sample.message.data);
         };
-        listening.event_loop.subscribe(&listening.node, "t", qos, callback).unwrap();
+        listening.event_loop.subscribe(&listening.node, "t".keep_all(), callback).unwrap();
         let all = |heard: &mut Vec<String>| heard.len() == SAMPLES;
         assert!(listening.event_loop.run_until(&mut listening.state, PATIENCE, all).unwrap());
         assert_eq!(listening.state, (0..SAMPLES).map(|number| number.to_string()).collect::<Vec<_>>());

@@ -8,7 +8,7 @@ use std::{
 
 use crate::side::Side;
 use rosless_graph::{
-    CRASHED, Qos, Sample,
+    CRASHED, Sample,
     supervision::{Ear, Word},
 };
 use rosless_tests::{Daemon, DomainLease, Usage, eventually};
@@ -45,7 +45,7 @@ fn limited(domain: &DomainLease, limits: &str) -> Daemon {
 fn listener(domain: &DomainLease, topic: &str) -> Side<Vec<String>> {
     let listener = Side::new(domain, "listener", Vec::new());
     let hear = |heard: &mut Vec<String>, sample: Sample<msg::String>| heard.push(sample.message.data);
-    listener.event_loop.subscribe(&listener.node, topic, Qos::default(), hear).unwrap();
+    listener.event_loop.subscribe(&listener.node, topic, hear).unwrap();
     listener
 }
 

@@ -209,7 +209,7 @@ fn calls_are_told_to_whoever_wants_to_know_and_only_then() {
         })
         .unwrap();
     let hear = |events: &mut Events, sample: Sample<Event<AddTwoInts>>| events.push(sample.message);
-    let ear = server.event_loop.subscribe(&server.node, "add/_service_event", Qos::default(), hear).unwrap();
+    let ear = server.event_loop.subscribe(&server.node, "add/_service_event", hear).unwrap();
     let mut caller = Side::new(&domain, "caller", Answers::new());
     let client = caller.event_loop.client::<AddTwoInts>(&caller.node, "add").unwrap();
     client.call(&request(1, 2), LONG, remember);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::side::{Side, talk};
-use rosless_graph::{Qos, Sample};
+use rosless_graph::{Qos, Sample, TopicQos};
 use rosless_tests::DomainLease;
 use rosless_wire::std_msgs::msg;
 use rustdds::{DomainParticipantBuilder, Keyed, QosPolicyBuilder, TopicKind, policy};
@@ -20,14 +20,13 @@ fn samples_arrive_in_order_with_their_origin() {
     let domain = DomainLease::acquire();
     let mut talker = Side::new(&domain, "talker", ());
     let mut listener = Side::new(&domain, "listener", Heard::new());
-    let publisher = talker.node.publisher::<msg::String>("chatter", Qos::default().depth(50)).unwrap();
+    let publisher = talker.node.publisher::<msg::String>("chatter".keep_last(50)).unwrap();
     let gid = publisher.gid();
     let subscription = listener
         .event_loop
         .subscribe::<msg::String>(
             &listener.node,
-            "chatter",
-            Qos::default().depth(50),
+            "chatter".keep_last(50),
             move |heard: &mut Heard, sample| {
                 assert_eq!(sample.info.publisher, gid);
                 assert_eq!(sample.info.sequence_number, heard.len() as i64 + 1);
@@ -52,14 +51,14 @@ fn samples_arrive_in_order_with_their_origin() {
 fn a_late_joiner_gets_the_last_sample_only() {
     let domain = DomainLease::acquire();
     let mut talker = Side::new(&domain, "talker", ());
-    let publisher = talker.node.publisher::<msg::String>("map", Qos::latched()).unwrap();
+    let publisher = talker.node.publisher::<msg::String>("map".latched()).unwrap();
     for i in 0..5 {
         publisher.publish(&text(format!("map {i}")));
     }
     let mut listener = Side::new(&domain, "listener", Heard::new());
     listener
         .event_loop
-        .subscribe::<msg::String>(&listener.node, "map", Qos::latched(), |heard: &mut Heard, sample| {
+        .subscribe::<msg::String>(&listener.node, "map".latched(), |heard: &mut Heard, sample| {
             heard.push(sample.message.data);
         })
         .unwrap();
@@ -75,12 +74,12 @@ fn a_late_joiner_gets_the_last_sample_only() {
 fn a_volatile_subscription_hears_nothing_from_before_its_time() {
     let domain = DomainLease::acquire();
     let mut talker = Side::new(&domain, "talker", ());
-    let publisher = talker.node.publisher::<msg::String>("map", Qos::latched().depth(8)).unwrap();
+    let publisher = talker.node.publisher::<msg::String>("map".latched().keep_last(8)).unwrap();
     publisher.publish(&text("old"));
     let mut listener = Side::new(&domain, "listener", Heard::new());
     let subscription = listener
         .event_loop
-        .subscribe::<msg::String>(&listener.node, "map", Qos::default(), |heard: &mut Heard, sample| {
+        .subscribe::<msg::String>(&listener.node, "map", |heard: &mut Heard, sample| {
             heard.push(sample.message.data);
         })
         .unwrap();
@@ -97,9 +96,9 @@ fn nodes_of_one_context_hear_each_other() {
     let domain = DomainLease::acquire();
     let mut side = Side::new(&domain, "talker", Heard::new());
     let other = side.node.context().node_in("listener", "/elsewhere").unwrap();
-    let publisher = side.node.publisher::<msg::String>("/chatter", Qos::default()).unwrap();
+    let publisher = side.node.publisher::<msg::String>("/chatter").unwrap();
     side.event_loop
-        .subscribe::<msg::String>(&other, "/chatter", Qos::default(), |heard: &mut Heard, sample| {
+        .subscribe::<msg::String>(&other, "/chatter", |heard: &mut Heard, sample| {
             heard.push(sample.message.data);
         })
         .unwrap();
@@ -115,17 +114,12 @@ fn a_megabyte_arrives_whole() {
     let domain = DomainLease::acquire();
     let mut talker = Side::new(&domain, "talker", ());
     let mut listener = Side::new(&domain, "listener", Vec::<Vec<u8>>::new());
-    let publisher = talker.node.publisher::<msg::UInt8MultiArray>("image", Qos::default()).unwrap();
+    let publisher = talker.node.publisher::<msg::UInt8MultiArray>("image").unwrap();
     listener
         .event_loop
-        .subscribe::<msg::UInt8MultiArray>(
-            &listener.node,
-            "image",
-            Qos::default(),
-            |got: &mut Vec<Vec<u8>>, sample| {
-                got.push(sample.message.data);
-            },
-        )
+        .subscribe::<msg::UInt8MultiArray>(&listener.node, "image", |got: &mut Vec<Vec<u8>>, sample| {
+            got.push(sample.message.data);
+        })
         .unwrap();
     talk("match", &mut talker, &mut listener, |_, _| publisher.matched() == 1);
     let data: Vec<u8> = (0..1_000_003u32).map(|i| ((i * 31) >> 3) as u8).collect();
@@ -139,10 +133,10 @@ fn undecodable_samples_are_counted_and_dropped() {
     let domain = DomainLease::acquire();
     let mut talker = Side::new(&domain, "talker", ());
     let mut listener = Side::new(&domain, "listener", Heard::new());
-    let publisher = talker.node.raw_publisher("chatter", "std_msgs/msg/String", "", Qos::default()).unwrap();
+    let publisher = talker.node.raw_publisher("chatter", ("std_msgs/msg/String", "")).unwrap();
     let subscription = listener
         .event_loop
-        .subscribe::<msg::String>(&listener.node, "chatter", Qos::default(), |heard: &mut Heard, sample| {
+        .subscribe::<msg::String>(&listener.node, "chatter", |heard: &mut Heard, sample| {
             heard.push(sample.message.data);
         })
         .unwrap();
@@ -167,8 +161,8 @@ fn incompatible_quality_of_service_is_reported_by_topic_and_policy() {
             problems.push((problem.topic.clone(), problem.policy));
         });
     }
-    let publisher = talker.node.publisher::<msg::String>("scan", Qos::sensor_data()).unwrap();
-    listener.event_loop.subscribe::<msg::String>(&listener.node, "scan", Qos::default(), |_, _| {}).unwrap();
+    let publisher = talker.node.publisher::<msg::String>("scan".sensor_data()).unwrap();
+    listener.event_loop.subscribe::<msg::String>(&listener.node, "scan", |_, _| {}).unwrap();
     talk("both complaints", &mut talker, &mut listener, |talker, listener| {
         !talker.state.is_empty() && !listener.state.is_empty()
     });
@@ -183,10 +177,9 @@ fn samples_that_found_no_room_are_counted() {
     let domain = DomainLease::acquire();
     let mut talker = Side::new(&domain, "talker", ());
     let mut listener = Side::new(&domain, "listener", Heard::new());
-    let publisher = talker.node.publisher::<msg::String>("chatter", Qos::default().depth(1000)).unwrap();
+    let publisher = talker.node.publisher::<msg::String>("chatter".keep_last(1000)).unwrap();
     let keep = |heard: &mut Heard, sample: Sample<msg::String>| heard.push(sample.message.data);
-    let subscription =
-        listener.event_loop.subscribe(&listener.node, "chatter", Qos::default(), keep).unwrap();
+    let subscription = listener.event_loop.subscribe(&listener.node, "chatter", keep).unwrap();
     talk("match", &mut talker, &mut listener, |_, _| publisher.matched() == 1 && subscription.matched() == 1);
     publisher.publish(&text("first"));
     talk("the first", &mut talker, &mut listener, |_, listener| !listener.state.is_empty());
@@ -207,22 +200,22 @@ fn samples_that_found_no_room_are_counted() {
 fn an_answer_waits_for_an_asker_that_listens_after_it_has_asked() {
     let domain = DomainLease::acquire();
     let mut system = Side::new(&domain, "system", 0);
-    let answers = system.node.publisher::<msg::String>("answers", Qos::default()).unwrap();
+    let answers = system.node.publisher::<msg::String>("answers").unwrap();
     let answer = answers.clone();
     let asked = move |questions: &mut usize, sample: Sample<msg::String>| {
         *questions += 1;
         answer.publish_for(sample.info.publisher.prefix(), &text(sample.message.data));
     };
-    system.event_loop.subscribe(&system.node, "questions", Qos::default(), asked).unwrap();
+    system.event_loop.subscribe(&system.node, "questions", asked).unwrap();
     let mut asker = Side::new(&domain, "asker", Heard::new());
-    let questions = asker.node.publisher::<msg::String>("questions", Qos::default()).unwrap();
+    let questions = asker.node.publisher::<msg::String>("questions").unwrap();
     talk("match", &mut system, &mut asker, |_, _| questions.matched() == 1);
     questions.publish(&text("first"));
     questions.publish(&text("second"));
     talk("both asked", &mut system, &mut asker, |system, _| system.state == 2);
     assert_eq!(answers.matched(), 0, "answered before anybody listens");
     let heard = |heard: &mut Heard, sample: Sample<msg::String>| heard.push(sample.message.data);
-    asker.event_loop.subscribe(&asker.node, "answers", Qos::default(), heard).unwrap();
+    asker.event_loop.subscribe(&asker.node, "answers", heard).unwrap();
     talk("both answered", &mut system, &mut asker, |_, asker| asker.state.len() == 2);
     assert_eq!(asker.state, ["first", "second"]);
     // Who listens gets an answer once.
@@ -236,9 +229,9 @@ fn after_a_pause(publisher_qos: Qos, qos: Qos, sent: usize) -> Heard {
     let domain = DomainLease::acquire();
     let mut talker = Side::new(&domain, "talker", ());
     let mut listener = Side::new(&domain, "listener", Heard::new());
-    let publisher = talker.node.publisher::<msg::String>("chatter", publisher_qos).unwrap();
+    let publisher = talker.node.publisher::<msg::String>(("chatter", publisher_qos)).unwrap();
     let keep = |heard: &mut Heard, sample: Sample<msg::String>| heard.push(sample.message.data);
-    let subscription = listener.event_loop.subscribe(&listener.node, "chatter", qos, keep).unwrap();
+    let subscription = listener.event_loop.subscribe(&listener.node, ("chatter", qos), keep).unwrap();
     talk("match", &mut talker, &mut listener, |_, _| publisher.matched() == 1 && subscription.matched() == 1);
     publisher.publish(&text("first"));
     talk("the first", &mut talker, &mut listener, |_, listener| !listener.state.is_empty());
@@ -255,12 +248,12 @@ fn after_a_pause(publisher_qos: Qos, qos: Qos, sent: usize) -> Heard {
 
 #[test]
 fn a_subscription_delivers_the_newest_up_to_its_depth_after_a_pause() {
-    let sender = Qos::default().depth(1000);
-    assert_eq!(after_a_pause(sender, Qos::default().depth(1), 30), ["30"]);
+    let sender = Qos::default().keep_last(1000);
+    assert_eq!(after_a_pause(sender, Qos::default().keep_last(1), 30), ["30"]);
     assert_eq!(after_a_pause(sender, Qos::clock(), 30), ["30"]);
-    assert_eq!(after_a_pause(sender, Qos::default().depth(3), 30), ["28", "29", "30"]);
+    assert_eq!(after_a_pause(sender, Qos::default().keep_last(3), 30), ["28", "29", "30"]);
     let deep: Heard = (201..=800).map(|number| number.to_string()).collect();
-    assert_eq!(after_a_pause(sender, Qos::default().depth(600), 800), deep);
+    assert_eq!(after_a_pause(sender, Qos::default().keep_last(600), 800), deep);
 }
 
 #[test]
@@ -268,11 +261,11 @@ fn what_comes_during_a_slow_callback_is_one_sample_at_depth_one() {
     let domain = DomainLease::acquire();
     let mut talker = Side::new(&domain, "talker", ());
     let mut listener = Side::new(&domain, "listener", Heard::new());
-    let publisher = talker.node.publisher::<msg::String>("chatter", Qos::default().depth(100)).unwrap();
-    let sender = talker.node.publisher::<msg::String>("chatter", Qos::default().depth(100)).unwrap();
+    let publisher = talker.node.publisher::<msg::String>("chatter".keep_last(100)).unwrap();
+    let sender = talker.node.publisher::<msg::String>("chatter".keep_last(100)).unwrap();
     let subscription = listener
         .event_loop
-        .subscribe(&listener.node, "chatter", Qos::default().depth(1), move |heard: &mut Heard, sample| {
+        .subscribe(&listener.node, "chatter".keep_last(1), move |heard: &mut Heard, sample| {
             let message: msg::String = sample.message;
             if message.data == "slow" {
                 for number in 1..=20 {
@@ -297,12 +290,11 @@ fn nothing_is_lost_between_those_who_keep_all_however_long_the_listener_pauses()
     let domain = DomainLease::acquire();
     let mut talker = Side::new(&domain, "talker", 0);
     let mut listener = Side::new(&domain, "listener", Vec::<usize>::new());
-    let all = Qos::default().keep_all();
-    let publisher = talker.node.publisher::<msg::String>("chatter", all).unwrap();
+    let publisher = talker.node.publisher::<msg::String>("chatter".keep_all()).unwrap();
     let keep = |heard: &mut Vec<usize>, sample: Sample<msg::String>| {
         heard.push(sample.message.data.parse().unwrap())
     };
-    let subscription = listener.event_loop.subscribe(&listener.node, "chatter", all, keep).unwrap();
+    let subscription = listener.event_loop.subscribe(&listener.node, "chatter".keep_all(), keep).unwrap();
     talk("match", &mut talker, &mut listener, |_, _| publisher.matched() == 1 && subscription.matched() == 1);
     // The listener does not look: what it has no room for stays with the publisher, which refuses more in the end.
     let mut sent = 0;
@@ -345,7 +337,7 @@ fn keyed_publishers_are_heard_and_what_they_dispose_of_is_no_sample() {
     let mut listener = Side::new(&domain, "listener", Vec::new());
     let subscription = listener
         .event_loop
-        .subscribe::<msg::Int32>(&listener.node, "keyed", Qos::default(), |heard: &mut Vec<_>, sample| {
+        .subscribe::<msg::Int32>(&listener.node, "keyed", |heard: &mut Vec<_>, sample| {
             heard.push(sample.message.data);
         })
         .unwrap();

@@ -8,7 +8,7 @@ use std::{
 };
 
 use rosless_graph::{
-    Error, GidPrefix, Handle, Node, Qos, RawPublisher, Result,
+    Error, GidPrefix, Handle, Node, RawPublisher, Result, Topic,
     lifecycle::{CallbackReturn, LifecycleNode, LifecyclePublisher, Request, State, Step},
     now,
 };
@@ -47,7 +47,8 @@ impl Default for Options {
 /// What the system's own code is asked or told.
 #[derive(Clone, Copy, Debug)]
 pub enum Hook<'a> {
-    /// A lifecycle transition: the answer decides whether it succeeds.
+    /// A lifecycle transition: the answer decides whether it succeeds. Activation and deactivation may be
+    /// [pending](CallbackReturn::Pending) until [`ControlledNode::finish`].
     Lifecycle(Step),
     /// `control_start`: activated and acknowledged by this START. The answer does not matter.
     Start(&'a Control),
@@ -175,15 +176,27 @@ impl<S: 'static> ControlledNode<S> {
         }
     }
 
+    /// Tells the answer to a transition that was [pending](CallbackReturn::Pending). Not from within a hook, and from within
+    /// what an engine wants done only by a timer: this mutates an engine that may have been drained already.
+    pub fn finish(&self, app: &mut S, answer: CallbackReturn) {
+        self.lifecycle().finish(app, answer);
+    }
+
+    /// The session of the START, or STOP, that is being obeyed; `None` when the lifecycle was asked directly.
+    pub fn session(&self) -> Option<String> {
+        self.0.engine.try_borrow().ok()?.obeying().map(|message| message.session.clone())
+    }
+
     /// Configures the system, whereupon it announces itself.
     pub fn configure(&self, app: &mut S) -> bool {
         self.trigger(app, Request::CONFIGURE)
     }
 
     /// A publisher of the system's data: silent unless active, and listed in the announcement by this very name.
-    pub fn publisher<M: Message>(&self, topic: &str, qos: Qos) -> Result<LifecyclePublisher<M>> {
-        let publisher = self.lifecycle().publisher(topic, qos)?;
-        self.0.topics.borrow_mut().insert(topic.to_owned());
+    pub fn publisher<'t, M: Message>(&self, topic: impl Into<Topic<'t>>) -> Result<LifecyclePublisher<M>> {
+        let topic = topic.into();
+        let publisher = self.lifecycle().publisher(topic)?;
+        self.0.topics.borrow_mut().insert(topic.name.to_owned());
         Ok(publisher)
     }
 
@@ -212,7 +225,13 @@ impl<S: 'static> ControlledNode<S> {
     }
 
     fn step(&self, app: &mut S, step: Step) -> CallbackReturn {
-        let answer = self.call(app, Hook::Lifecycle(step));
+        let answer = match self.call(app, Hook::Lifecycle(step)) {
+            CallbackReturn::Pending if !matches!(step, Step::Activate | Step::Deactivate) => {
+                log::error!(target: self.0.node.logger(), "only activation and deactivation can wait for an answer");
+                CallbackReturn::Failure
+            }
+            answer => answer,
+        };
         if step == Step::Configure
             && answer == CallbackReturn::Success
             && let Err(error) = self.announce()
@@ -316,7 +335,8 @@ impl<S: 'static> ControlledNode<S> {
             Command::Start => Request::ACTIVATE,
             Command::Stop => Request::DEACTIVATE,
         };
-        let succeeded = self.trigger(app, request);
-        self.put(Input::Finished { succeeded });
+        let me = self.clone();
+        let finished = move |_: &mut S, succeeded| me.put(Input::Finished { succeeded });
+        self.lifecycle().trigger_then(app, request, finished);
     }
 }

@@ -582,7 +582,7 @@ impl<S: 'static> ControllerNode<S> {
         }
         let me = self.clone();
         let logs =
-            self.0.handle.subscribe::<Log>(&self.0.node, "/rosout", Qos::rosout(), move |_, sample| {
+            self.0.handle.subscribe::<Log>(&self.0.node, ("/rosout", Qos::rosout()), move |_, sample| {
                 let Log { stamp, level, name, msg, .. } = sample.message;
                 if level >= Log::WARN {
                     let stamp = Wall::from_stamp(stamp.sec, stamp.nanosec);
@@ -602,7 +602,7 @@ impl<S: 'static> ControllerNode<S> {
         let kept = self.keeps_transitions(system) == Some(true);
         let qos = if kept { Qos::default().transient_local() } else { Qos::default() };
         let watch =
-            self.0.handle.subscribe::<TransitionEvent>(&self.0.node, &topic, qos, move |_, sample| {
+            self.0.handle.subscribe::<TransitionEvent>(&self.0.node, (&topic, qos), move |_, sample| {
                 let TransitionEvent { start_state, goal_state, .. } = sample.message;
                 let (from, to) = (start_state.id.into(), goal_state.id.into());
                 let stamp = sample.info.source_stamp.map(Wall::from);

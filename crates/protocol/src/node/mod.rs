@@ -66,7 +66,7 @@ const CONTROL_DEPTH: u32 = 100;
 
 /// Control messages, both ways.
 pub fn control_qos() -> Qos {
-    Qos::default().depth(CONTROL_DEPTH)
+    Qos::default().keep_last(CONTROL_DEPTH)
 }
 
 /// Announcements, both ways.

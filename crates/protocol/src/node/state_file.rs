@@ -31,14 +31,6 @@ impl StateFile {
         Ok(Self { path, last })
     }
 
-    /// Where people's programs keep such things: `$XDG_STATE_HOME/rosless`, by default `~/.local/state/rosless`.
-    pub fn default_folder() -> Option<PathBuf> {
-        let absolute =
-            |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let base = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
-        Some(base.join("rosless"))
-    }
-
     /// What was in the file when it was opened or last written.
     pub fn memory(&self) -> &Memory {
         &self.last

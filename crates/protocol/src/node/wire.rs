@@ -1,6 +1,6 @@
 //! Between the engines' messages and the three packages on the wire.
 
-use rosless_graph::{Handle, Node, Qos, RawPublisher, Result, SampleInfo, Subscription};
+use rosless_graph::{Handle, Node, RawPublisher, Result, SampleInfo, Subscription, Topic, TopicQos};
 use rosless_wire::{
     Message, builtin_interfaces::msg::Time, cdr, device_control_msgs::msg as device,
     mocap_control_msgs::msg as mocap, mocap4r2_control_msgs::msg as mocap4r2,
@@ -68,25 +68,25 @@ dialect_messages!(device, DeviceInfo: device_source, session_id, device_systems)
 dialect_messages!(mocap4r2, MocapInfo: mocap4r2_source, session_id, mocap4r2_systems);
 
 pub(super) fn control_publisher(node: &Node, dialect: Dialect, topic: &str) -> Result<RawPublisher> {
-    let qos = control_qos();
+    let topic = (topic, control_qos()).into();
     match dialect {
-        Dialect::Mocap => publisher::<mocap::Control>(node, topic, qos),
-        Dialect::Device => publisher::<device::Control>(node, topic, qos),
-        Dialect::Mocap4r2 => publisher::<mocap4r2::Control>(node, topic, qos),
+        Dialect::Mocap => publisher::<mocap::Control>(node, topic),
+        Dialect::Device => publisher::<device::Control>(node, topic),
+        Dialect::Mocap4r2 => publisher::<mocap4r2::Control>(node, topic),
     }
 }
 
 pub(super) fn environment_publisher(node: &Node, dialect: Dialect, topic: &str) -> Result<RawPublisher> {
-    let qos = environment_qos();
+    let topic = (topic, environment_qos()).into();
     match dialect {
-        Dialect::Mocap => publisher::<mocap::MocapInfo>(node, topic, qos),
-        Dialect::Device => publisher::<device::DeviceInfo>(node, topic, qos),
-        Dialect::Mocap4r2 => publisher::<mocap4r2::MocapInfo>(node, topic, qos),
+        Dialect::Mocap => publisher::<mocap::MocapInfo>(node, topic),
+        Dialect::Device => publisher::<device::DeviceInfo>(node, topic),
+        Dialect::Mocap4r2 => publisher::<mocap4r2::MocapInfo>(node, topic),
     }
 }
 
-fn publisher<M: Message>(node: &Node, topic: &str, qos: Qos) -> Result<RawPublisher> {
-    node.raw_publisher(topic, M::TYPE_NAME, M::TYPE_HASH, qos)
+fn publisher<M: Message>(node: &Node, topic: Topic<'_>) -> Result<RawPublisher> {
+    node.raw_publisher(topic, (M::TYPE_NAME, M::TYPE_HASH))
 }
 
 /// The layouts are byte-equal, so one encoding serves all dialects.
@@ -105,11 +105,11 @@ pub(super) fn subscribe_control<S: 'static>(
     topic: &str,
     callback: impl FnMut(&mut S, Control, SampleInfo) + 'static,
 ) -> Result<Subscription<S>> {
-    let qos = (control_qos(), ROOM);
+    let topic = (topic, control_qos()).room(ROOM);
     match dialect {
-        Dialect::Mocap => subscribe::<mocap::Control, _, _>(handle, node, topic, qos, callback),
-        Dialect::Device => subscribe::<device::Control, _, _>(handle, node, topic, qos, callback),
-        Dialect::Mocap4r2 => subscribe::<mocap4r2::Control, _, _>(handle, node, topic, qos, callback),
+        Dialect::Mocap => subscribe::<mocap::Control, _, _>(handle, node, topic, callback),
+        Dialect::Device => subscribe::<device::Control, _, _>(handle, node, topic, callback),
+        Dialect::Mocap4r2 => subscribe::<mocap4r2::Control, _, _>(handle, node, topic, callback),
     }
 }
 
@@ -120,24 +120,21 @@ pub(super) fn subscribe_environment<S: 'static>(
     topic: &str,
     callback: impl FnMut(&mut S, Announcement, SampleInfo) + 'static,
 ) -> Result<Subscription<S>> {
-    let qos = (environment_qos(), 0);
+    let topic = (topic, environment_qos()).into();
     match dialect {
-        Dialect::Mocap => subscribe::<mocap::MocapInfo, _, _>(handle, node, topic, qos, callback),
-        Dialect::Device => subscribe::<device::DeviceInfo, _, _>(handle, node, topic, qos, callback),
-        Dialect::Mocap4r2 => subscribe::<mocap4r2::MocapInfo, _, _>(handle, node, topic, qos, callback),
+        Dialect::Mocap => subscribe::<mocap::MocapInfo, _, _>(handle, node, topic, callback),
+        Dialect::Device => subscribe::<device::DeviceInfo, _, _>(handle, node, topic, callback),
+        Dialect::Mocap4r2 => subscribe::<mocap4r2::MocapInfo, _, _>(handle, node, topic, callback),
     }
 }
 
 fn subscribe<M: Message, T: From<M> + 'static, S: 'static>(
     handle: &Handle<S>,
     node: &Node,
-    topic: &str,
-    (qos, room): (Qos, u32),
+    topic: Topic<'_>,
     mut callback: impl FnMut(&mut S, T, SampleInfo) + 'static,
 ) -> Result<Subscription<S>> {
-    handle.subscribe_with_room::<M>(node, topic, qos, room, move |app, sample| {
-        callback(app, sample.message.into(), sample.info)
-    })
+    handle.subscribe::<M>(node, topic, move |app, sample| callback(app, sample.message.into(), sample.info))
 }
 
 #[cfg(test)]

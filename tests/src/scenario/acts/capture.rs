@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant, UNIX_EPOCH},
 };
 
-use rosless_graph::{Qos, Sample};
+use rosless_graph::{Sample, TopicQos};
 use rosless_wire::{
     lifecycle_msgs::srv::{GetState, GetStateRequest},
     mocap_control_msgs::msg::{Control, MocapInfo},
@@ -36,13 +36,12 @@ fn system_name(role: Role) -> &'static str {
 
 impl<'a> Capture<'a> {
     pub fn listen(observer: &'a Observer) -> Self {
-        let all = Qos::default().keep_all();
         Self {
             observer,
-            announcements: observer.hear("/mocap_environment", all.transient_local()),
-            controls: observer.hear("/mocap_control", all),
-            markers: observer.hear("/markers", Qos::default().depth(1000)),
-            imu: observer.hear("/mocap_imu_data", Qos::sensor_data()),
+            announcements: observer.hear("/mocap_environment".keep_all().transient_local()),
+            controls: observer.hear("/mocap_control".keep_all()),
+            markers: observer.hear("/markers".keep_last(1000)),
+            imu: observer.hear("/mocap_imu_data".sensor_data()),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rosless_graph::{Publisher, Qos};
+use rosless_graph::{Publisher, TopicQos};
 use rosless_wire::{
     diagnostic_msgs::msg::DiagnosticArray,
     mecha_control::msg::{MechaState, SensorStates},
@@ -45,11 +45,11 @@ impl<'a> Mechanism<'a> {
     pub fn new(observer: &'a Observer) -> Self {
         Self {
             observer,
-            desired: observer.publisher("/mecha_state", Qos::default()),
-            status: observer.hear("/sequence_controller/status", Qos::latched()),
-            pedestal: observer.hear("/daiza_state", Qos::default()),
-            doll: observer.hear("/hina_state", Qos::default()),
-            lantern: observer.hear("/bonbori_msg", Qos::latched()),
+            desired: observer.publisher("/mecha_state"),
+            status: observer.hear("/sequence_controller/status".latched()),
+            pedestal: observer.hear("/daiza_state"),
+            doll: observer.hear("/hina_state"),
+            lantern: observer.hear("/bonbori_msg".latched()),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::{cell::RefCell, f64::consts::FRAC_PI_2, rc::Rc, time::Duration};
 
 use rosless_graph::{
-    Qos,
+    TopicQos,
     action::{ActionClient, GoalState, GoalUpdate},
 };
 use rosless_wire::{
@@ -74,7 +74,7 @@ impl<'a> Robot<'a> {
         Self {
             observer,
             client: observer.event_loop.action_client(&observer.node, &action).expect("the name is right"),
-            joints: observer.hear("/joint_states", Qos::default().depth(1000)),
+            joints: observer.hear("/joint_states".keep_last(1000)),
         }
     }
 

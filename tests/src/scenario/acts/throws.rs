@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use rosless_graph::{Publisher, Qos};
+use rosless_graph::{Publisher, TopicQos};
 use rosless_wire::std_msgs::msg::{Float32, Float32MultiArray, String as Text};
 
 use crate::scenario::{Heard, Observer, PATIENCE, Role};
@@ -48,11 +48,11 @@ impl<'a> Range<'a> {
     pub fn new(observer: &'a Observer) -> Self {
         Self {
             observer,
-            aim: observer.publisher("/shooter_state_input", Qos::default()),
-            trigger: observer.publisher("/shoot_value", Qos::default()),
-            launcher: observer.hear("/shooter_state", Qos::latched()),
-            balls: observer.hear("/ball_initial_state", Qos::default()),
-            verdicts: observer.hear("/catch_verdict", Qos::default()),
+            aim: observer.publisher("/shooter_state_input"),
+            trigger: observer.publisher("/shoot_value"),
+            launcher: observer.hear("/shooter_state".latched()),
+            balls: observer.hear("/ball_initial_state"),
+            verdicts: observer.hear("/catch_verdict"),
         }
     }
 

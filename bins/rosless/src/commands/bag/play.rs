@@ -13,7 +13,7 @@ use std::{
 use clap::Args;
 use regex_lite::Regex;
 use rosless_bag::{Bag, Filter, Message};
-use rosless_graph::{Publisher, Qos, RawPublisher, monotonic};
+use rosless_graph::{Publisher, RawPublisher, TopicQos, monotonic};
 use rosless_recorder::{read_overrides, requested};
 use rosless_schema::{DynamicMessage, MessageType};
 use rosless_wire::{builtin_interfaces::msg::Time, rosgraph_msgs::msg::Clock};
@@ -201,9 +201,8 @@ impl Play {
         )?
         .spin_time(environment.global.spin_time);
         let outputs = self.outputs(environment, &session, &bag, &filter)?;
-        let clock = self
-            .clock
-            .map(|hz| Ok::<_, Failure>((session.node.publisher("/clock", Qos::default().depth(1))?, hz)));
+        let clock =
+            self.clock.map(|hz| Ok::<_, Failure>((session.node.publisher("/clock".keep_last(1))?, hz)));
         let clock: Option<(Publisher<Clock>, f64)> = clock.transpose()?;
         // Who listens is to hear the first message.
         session.whole_graph()?;
@@ -318,7 +317,7 @@ impl Play {
             if let Some(change) = overrides.get(&topic.name) {
                 qos = change(qos);
             }
-            let publisher = session.node.raw_publisher(name, &topic.ty, &topic.type_hash, qos)?;
+            let publisher = session.node.raw_publisher((name, qos), (&topic.ty, &topic.type_hash))?;
             outputs.insert(index, Output { publisher, ty: types[index].clone() });
         }
         Ok(outputs)

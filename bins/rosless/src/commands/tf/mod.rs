@@ -125,7 +125,7 @@ fn listen(session: &Session) -> Result<Rc<RefCell<Tree>>> {
             qos = qos.transient_local();
         }
         let (tree, context, node) = (tree.clone(), session.context.clone(), session.node.clone());
-        session.event_loop.subscribe::<TFMessage>(&session.node, topic, qos, move |(), sample| {
+        session.event_loop.subscribe::<TFMessage>(&session.node, (topic, qos), move |(), sample| {
             let publisher = context.graph().node_of(&sample.info.publisher);
             let publisher = publisher.map_or_else(|| "unknown node".to_owned(), |node| node.to_string());
             let now = node.now();

@@ -94,10 +94,8 @@ impl Echo {
         let (ty, counter, problem) = (source.known.ty.clone(), shown.clone(), failure.clone());
         let subscription = session.event_loop.subscribe_raw(
             &session.node,
-            &source.topic,
-            source.known.name(),
-            &source.known.hash,
-            qos,
+            (&source.topic, qos),
+            (source.known.name(), &source.known.hash),
             move |(), sample: Sample<Vec<u8>>| {
                 if once && counter.get() > 0 {
                     return;

@@ -146,7 +146,7 @@ impl Measurement {
         let state = Rc::new(RefCell::new(State { meter: meter.clone(), count: 0, problem: None }));
         let (shared, node) = (state.clone(), session.node.clone());
         let (ty, hash) = (source.known.name().to_owned(), source.known.hash.clone());
-        session.event_loop.subscribe_raw(&session.node, &topic, &ty, &hash, qos, move |(), sample| {
+        session.event_loop.subscribe_raw(&session.node, (&topic, qos), (&ty, &hash), move |(), sample| {
             let now = if simulated { time(&node) } else { monotonic() };
             let state = &mut *shared.borrow_mut();
             state.count += 1;

@@ -76,7 +76,7 @@ impl Publish {
         // What cannot be read is refused before anybody sees a publisher.
         self.message(&session, &known)?;
         let (ty, hash) = known.name_and_hash();
-        let publisher = session.node.raw_publisher(&topic, ty, hash, self.qos.apply(Qos::default()))?;
+        let publisher = session.node.raw_publisher((&topic, self.qos.apply(Qos::default())), (ty, hash))?;
         let limit = if self.once { Some(1) } else { self.times.filter(|times| *times > 0) };
         self.await_subscriptions(&session, &publisher, limit)?;
         let ended = self.publish(environment, &session, &publisher, &known, limit);
