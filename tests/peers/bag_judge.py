@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -99,6 +100,17 @@ def summary(path):
         })
 
 
+def doctor(path):
+    """Every finding of pymcap-cli's doctor, which looks at the container's structure."""
+    program = Path(sys.executable).with_name("pymcap-cli")
+    run = subprocess.run([program, "doctor", "--format", "jsonl", path], capture_output=True, text=True)
+    lines = run.stdout.strip().splitlines()
+    if not lines:
+        sys.exit(f"no report: {run.stderr.strip()}")
+    for line in lines:
+        say(json.loads(line))
+
+
 def qos_words(qos):
     return {
         "history": qos.history.name.lower(),
@@ -167,5 +179,5 @@ def write(path, storage, packed=""):
     say({"written": 21})
 
 
-VERBS = {"decode": decode, "stream": stream, "summary": summary, "rosbag": rosbag, "write": write}
+VERBS = {"decode": decode, "stream": stream, "summary": summary, "doctor": doctor, "rosbag": rosbag, "write": write}
 VERBS[sys.argv[1]](*sys.argv[2:])

@@ -1,5 +1,5 @@
-//! Judges that are not ours, from PyPI: readers and writers of recordings (`mcap`, `mcap-ros2-support`, `rosbags`), and a
-//! client of NatNet (`natnet`).
+//! Judges that are not ours, from PyPI: readers and writers of recordings (`mcap`, `mcap-ros2-support`, `rosbags`), a
+//! doctor of them (`pymcap-cli`), and a client of NatNet (`natnet`).
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test prints for people")]
 
@@ -46,8 +46,8 @@ impl BagJudge {
     /// Under `CI=true` a judge that cannot be had is a failure, so that nothing is skipped in silence.
     pub fn find() -> Option<Self> {
         static PYTHON: OnceLock<Found> = OnceLock::new();
-        let packages = ["mcap", "mcap-ros2-support", "rosbags"];
-        let proof = "import mcap.reader, mcap_ros2.decoder, rosbags.rosbag2";
+        let packages = ["mcap", "mcap-ros2-support", "rosbags", "pymcap-cli"];
+        let proof = "import mcap.reader, mcap_ros2.decoder, rosbags.rosbag2, pymcap_cli.doctor";
         let python = PYTHON.get_or_init(|| look_for("bag-venv", &packages, proof));
         had("the readers of recordings", python).map(|python| Self { python })
     }

@@ -1,4 +1,5 @@
 //! What the tests of every crate share: a DDS domain of their own, waiting with a deadline, and child processes that never outlive a test.
+#![allow(missing_docs, reason = "tools of our own tests: what is not plain from its name has a sentence")]
 
 pub mod bench;
 mod binary;

@@ -201,9 +201,9 @@ impl App {
         };
         if !request.is_upgrade() {
             if let Some(path) = request.path.strip_prefix("/takes/")
-                && let Some((response, stream)) = self.takes.open(path)
+                && let Some(stream) = self.takes.open(path)
             {
-                return self.server.respond_with(id, &response, stream, now, &mut self.events);
+                return self.server.respond_with(id, stream, now, &mut self.events);
             }
             let response = match self.access.cookie(request) {
                 // The token does not stay in the address line.

@@ -39,7 +39,7 @@ use rosless_web::{Access, Server, Token};
 /// for commands. STOP is for everybody.
 #[derive(Parser, Debug)]
 #[command(name = "rosless-console", version, before_long_help = EXAMPLES, after_help = rosless_cli::EXIT_CODES)]
-struct Cli {
+struct Arguments {
     /// Serve others, too: an address of this machine, or 0.0.0.0 for all of them
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<IpAddr>,
@@ -83,29 +83,29 @@ fn main() -> ExitCode {
     rosless_cli::main(run)
 }
 
-fn run(cli: Cli, settings: Settings) -> Result<()> {
-    let ip = cli.listen.unwrap_or(Ipv4Addr::LOCALHOST.into());
+fn run(arguments: Arguments, settings: Settings) -> Result<()> {
+    let ip = arguments.listen.unwrap_or(Ipv4Addr::LOCALHOST.into());
     let beyond_loopback = !ip.is_loopback();
     let mut access = Access {
-        hosts: cli.allow_host,
-        origins: cli.allow_origin,
+        hosts: arguments.allow_host,
+        origins: arguments.allow_origin,
         tokens: None,
-        read_only: cli.read_only,
+        read_only: arguments.read_only,
         beyond_loopback,
     };
-    if beyond_loopback || cli.token_file.is_some() {
-        let (viewer, operator) = tokens(cli.token_file.as_deref())?;
+    if beyond_loopback || arguments.token_file.is_some() {
+        let (viewer, operator) = tokens(arguments.token_file.as_deref())?;
         access = access.with_tokens(viewer, operator);
     }
-    let listener = match Server::listen(SocketAddr::new(ip, cli.port.unwrap_or(PORT))) {
+    let listener = match Server::listen(SocketAddr::new(ip, arguments.port.unwrap_or(PORT))) {
         // Nobody asked for this very one.
-        Err(error) if cli.port.is_none() && error.kind() == ErrorKind::AddrInUse => {
+        Err(error) if arguments.port.is_none() && error.kind() == ErrorKind::AddrInUse => {
             Server::listen(SocketAddr::new(ip, 0))
         }
         other => other,
     };
     let listener = listener.map_err(|error| {
-        let port = cli.port.unwrap_or(PORT);
+        let port = arguments.port.unwrap_or(PORT);
         Failure::new(format!(
             "cannot listen on {ip} port {port}: {error}; --port and --listen choose another place"
         ))
@@ -114,12 +114,12 @@ fn run(cli: Cli, settings: Settings) -> Result<()> {
     let mut registry = rosless_schema::Registry::embedded_for(
         context.settings().environment.distro.unwrap_or_default().name(),
     );
-    for dir in &cli.idl {
+    for dir in &arguments.idl {
         registry.load_dir(dir).map_err(Failure::usage)?;
     }
     let bound = listener.local_addr().map_err(|error| Failure::new(error.to_string()))?;
     announce(bound, &access);
-    app::run(&context, listener, access, registry, cli.package_path, takes::Takes::new(cli.takes))
+    app::run(&context, listener, access, registry, arguments.package_path, takes::Takes::new(arguments.takes))
 }
 
 /// The addresses to open, with what lets one in.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rosless_graph::{CallError, Qos, RawClient, monotonic};
+use rosless_graph::{CallError, RawClient, monotonic};
 use rosless_schema::{DynamicMessage, Stamp};
 use serde_json::Value;
 
@@ -71,7 +71,7 @@ impl App {
             (request.name.as_str(), request.hash.as_str()),
             (response.name.as_str(), response.hash.as_str()),
         );
-        let client = self.handle.raw_client(&self.node, service, types.0, types.1, Qos::services());
+        let client = self.handle.raw_client(&self.node, service, types.0, types.1);
         let client = client.map_err(|error| error.to_string())?;
         self.clients.insert(key, client.clone());
         Ok(client)

@@ -56,14 +56,14 @@ impl Takes {
     }
 
     /// A file of a take, or the whole of it as `NAME.tar`; `path` begins after `/takes/`.
-    pub(crate) fn open(&self, path: &str) -> Option<(Response, Stream)> {
+    pub(crate) fn open(&self, path: &str) -> Option<Stream> {
         if !path.split('/').all(is_plain) {
             return None;
         }
         if let Some(name) = path.strip_suffix(".tar").filter(|name| !name.contains('/')) {
             let folder = self.inside(name).filter(|folder| folder.is_dir())?;
             manifest(&folder)?;
-            return Some((download("application/x-tar", path), archive(name, files(&folder))?));
+            return archive(name, files(&folder));
         }
         let (take, _) = path.split_once('/')?;
         // Only what a recorder made is given away.
@@ -76,7 +76,8 @@ impl Takes {
             _ => "application/octet-stream",
         };
         let name = path.rsplit('/').next().unwrap_or_default();
-        Some((download(media, name), Stream { length: data.len(), source: Box::new(file.take(data.len())) }))
+        let (head, length) = (download(media, name), data.len());
+        Some(Stream { head, length, source: Box::new(file.take(length)) })
     }
 
     /// What a path leads to, if that lies in the folder: links out of it are not followed.
@@ -156,6 +157,7 @@ fn archive(take: &str, files: Vec<(String, PathBuf, u64)>) -> Option<Stream> {
         parts.push(Part { header: header.as_bytes().to_vec(), path, size });
     }
     (!parts.is_empty()).then(|| Stream {
+        head: download("application/x-tar", &format!("{take}.tar")),
         length,
         source: Box::new(Archive { parts: parts.into_iter(), now: Box::new(io::empty()), ended: false }),
     })
@@ -230,7 +232,7 @@ mod tests {
         let list = takes.list();
         assert_eq!((&list["count"], &list["takes"][0]["name"]), (&json!(1), &json!("one")));
         assert_eq!(list["takes"][0]["files"][0], json!({"name": "cam/imu.csv", "size": 4}));
-        let (_, stream) = takes.open("one.tar").unwrap();
+        let stream = takes.open("one.tar").unwrap();
         let mut bytes = Vec::new();
         let mut source = stream.source;
         source.read_to_end(&mut bytes).unwrap();

@@ -205,7 +205,7 @@ impl App {
                         command.into_iter().for_each(|command| open.bench.tell_pedestal(command, now));
                     }
                     Which::Doll => {
-                        let command = D::PROFILE.read_doll_command(&arrays, open.bench.params());
+                        let command = D::PROFILE.read_doll_command(&arrays, open.bench.settings());
                         command.into_iter().for_each(|command| open.bench.tell_doll(command, now));
                     }
                 }
@@ -249,10 +249,10 @@ impl App {
         while let Some(output) = open.bench.poll_output() {
             match output {
                 Output::Send(outputs) => {
-                    let (params, profile) = (open.bench.params(), open.bench.params().profile);
+                    let (settings, profile) = (open.bench.settings(), open.bench.settings().profile);
                     let (which, arrays) = match outputs {
                         Outputs::Pedestal(command) => (Which::Pedestal, profile.pedestal_command(&command)),
-                        Outputs::Doll(command) => (Which::Doll, profile.doll_command(&command, params)),
+                        Outputs::Doll(command) => (Which::Doll, profile.doll_command(&command, settings)),
                     };
                     if let Some(outlet) = &open.outlets[which as usize] {
                         outlet.send(arrays);
@@ -278,7 +278,7 @@ impl App {
             let topic = format!("{space}/{commands}");
             match (open.bench.wants_publisher(which, now), outlet.is_some()) {
                 (true, false) => {
-                    let made = match open.bench.params().profile {
+                    let made = match open.bench.settings().profile {
                         Profile::Document => self.node.publisher(&topic).map(Outlet::Document),
                         Profile::Nucleo => self.node.publisher(&topic).map(Outlet::Nucleo),
                     };

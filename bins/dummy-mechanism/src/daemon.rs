@@ -13,7 +13,7 @@ use rosless_graph::{
     parameters::{Declared, Descriptor, NamedValue, ParameterValue, Table},
 };
 use rosless_mechanism::{
-    Params, Profile,
+    self as mechanism, Profile,
     messages::{Dialect, Document, Nucleo},
     model::{Fault, Model, Speeds, Switch},
     sources::STAND_IN_PARAMETER,
@@ -50,7 +50,7 @@ pub(crate) fn switch_parameter(switch: Switch) -> String {
 
 struct Dummy<D: Dialect> {
     model: Model,
-    params: Params,
+    params: mechanism::Settings,
     node: Node,
     hands: Declared<Hands>,
     pedestal: Publisher<D::Sensors>,
@@ -84,7 +84,7 @@ fn run_as<D: Dialect>(settings: Settings, options: &Run) -> Result<()> {
     let mut dummy = Dummy::<D> {
         hands: node.declare_table(by_hand)?,
         model: Model::new(speeds, options.auto, monotonic()),
-        params: Params::defaults(D::PROFILE),
+        params: mechanism::Settings::defaults(D::PROFILE),
         pedestal: node.publisher("daiza_state")?,
         positions: node.publisher("~/positions".sensor_data())?,
         doll: node.publisher("hina_state")?,

@@ -22,7 +22,7 @@ use rosless_mechanism::{
 /// second, tilt and lift move, switches follow the motion or your hand.
 #[derive(Debug, Parser)]
 #[command(name = "dummy-mechanism", version, before_long_help = EXAMPLES, after_help = rosless_cli::EXIT_CODES)]
-struct Cli {
+struct Arguments {
     #[command(flatten)]
     namespace: Namespace,
     #[command(subcommand)]
@@ -135,9 +135,9 @@ fn main() -> ExitCode {
     rosless_cli::main(run_command)
 }
 
-fn run_command(cli: Cli, mut settings: Settings) -> rosless_cli::Result<()> {
-    cli.namespace.apply(&mut settings)?;
-    match cli.command {
+fn run_command(arguments: Arguments, mut settings: Settings) -> rosless_cli::Result<()> {
+    arguments.namespace.apply(&mut settings)?;
+    match arguments.command {
         Command::Run(options) => daemon::run(settings, &options),
         Command::Press { switch } => commands::set_switch(&settings, switch, daemon::PRESSED),
         Command::Release { switch } => commands::set_switch(&settings, switch, daemon::RELEASED),

@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use rig::{Observed, Rig};
 use rosless_graph::Publisher;
-use rosless_mechanism::{Engine, Input, Params, Profile, Time, doll, messages::Document, pedestal};
+use rosless_mechanism::{
+    self as mechanism, Engine, Input, Profile, Time, doll, messages::Document, pedestal,
+};
 use rosless_tests::bench::{Figure, effort};
 use rosless_wire::mecha_control::msg::{MechaState, SensorStates};
 
@@ -126,7 +128,7 @@ impl Spread {
 
 /// Sensor samples handled per second while a step waits, and commands per second.
 fn engine_rates() -> (f64, f64) {
-    let mut engine = Engine::new(Params::defaults(Profile::Document));
+    let mut engine = Engine::new(mechanism::Settings::defaults(Profile::Document));
     let mut now = Time::ZERO;
     let waiting = doll::Sensors { up: true, tilt: 180.0, stowed: true, ..doll::Sensors::default() };
     engine.handle(Input::DollSensors(Ok(waiting)), now);
@@ -143,7 +145,7 @@ fn engine_rates() -> (f64, f64) {
     }
     let samples = f64::from(count) / begin.elapsed().as_secs_f64();
 
-    let mut params = Params::defaults(Profile::Document);
+    let mut params = mechanism::Settings::defaults(Profile::Document);
     params.set("daiza.settle", 0.0).expect("in range");
     let mut engine = Engine::new(params);
     let count = 100_000;

@@ -6,13 +6,13 @@ use clap::{Subcommand, ValueEnum};
 use rosless_cli::{Failure, Result, args::within, err, exit, out, output};
 use rosless_graph::{Gid, TopicQos, config::Settings, monotonic, parameters::ParameterValue};
 use rosless_mechanism::{
-    Params, Profile,
+    self as mechanism, Profile,
     doll::{Guide, Lift},
     engine::Which,
     messages::{Dialect, Document, Nucleo},
-    params::Spec,
-    single::{self, Bench, Outputs},
-    sources::{Kind, Sources},
+    settings::Spec,
+    single::{self, Bench, Outputs, Wish},
+    sources::{Arrival, Kind, Sources},
     status::NODE,
 };
 use serde_json::json;
@@ -86,7 +86,7 @@ impl From<Actuator> for single::Actuator {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Options {
+pub(crate) struct Arguments {
     /// The hardware: `document` or `nucleo`; what the controller drives unless given, and `document` without one.
     #[arg(long, global = true)]
     profile: Option<Profile>,
@@ -110,7 +110,7 @@ pub(crate) struct Seen {
     refused: Option<String>,
 }
 
-pub(crate) fn run(settings: &Settings, actuator: &Actuator, options: &Options) -> Result<()> {
+pub(crate) fn run(settings: &Settings, actuator: &Actuator, options: &Arguments) -> Result<()> {
     let session = open::<Seen>(settings)?;
     let controllers = look(&session)?.map(|seen| seen.profile);
     let actuator_of: single::Actuator = (*actuator).into();
@@ -119,7 +119,7 @@ pub(crate) fn run(settings: &Settings, actuator: &Actuator, options: &Options) -
     let profile = options.profile.or(controllers).unwrap_or_default();
     let params = match controllers == Some(profile) {
         true => tuned(&session, profile, options)?,
-        false => Params::defaults(profile),
+        false => mechanism::Settings::defaults(profile),
     };
     match profile {
         Profile::Document => run_as::<Document>(&session, actuator_of, options, params),
@@ -128,16 +128,16 @@ pub(crate) fn run(settings: &Settings, actuator: &Actuator, options: &Options) -
 }
 
 /// The controller's own angles, tolerance and value of a lift at rest: the defaults may be another robot's.
-fn tuned(session: &Session<Seen>, profile: Profile, options: &Options) -> Result<Params> {
-    let mut params = Params::defaults(profile);
-    let names: Vec<_> = Params::TABLE.iter().map(|spec| spec.name.to_owned()).collect();
+fn tuned(session: &Session<Seen>, profile: Profile, options: &Arguments) -> Result<mechanism::Settings> {
+    let mut params = mechanism::Settings::defaults(profile);
+    let names: Vec<_> = mechanism::Settings::TABLE.iter().map(|spec| spec.name.to_owned()).collect();
     match session.answered(|done| session.parameters(NODE).get(names, options.timeout, done)) {
         Ok(values) => {
             let double = |(spec, value): (&Spec, ParameterValue)| match value {
                 ParameterValue::Double(value) => Some((spec.name, value)),
                 _ => None,
             };
-            let values = Params::TABLE.iter().zip(values).filter_map(double);
+            let values = mechanism::Settings::TABLE.iter().zip(values).filter_map(double);
             params.set_all(values).map_err(|error| Failure::new(format!("the controller's {error}")))?;
         }
         Err(failure) if failure.is_interruption() => return Err(failure),
@@ -150,7 +150,7 @@ fn tuned(session: &Session<Seen>, profile: Profile, options: &Options) -> Result
     Ok(params)
 }
 
-fn refuse_while_running(session: &Session<Seen>, which: Which, options: &Options) -> Result<()> {
+fn refuse_while_running(session: &Session<Seen>, which: Which, options: &Arguments) -> Result<()> {
     let controller = session.with(|app| app.seen.clone());
     let part = controller.as_ref().map(|seen| seen.part(which));
     match part.filter(|part| part.running && !options.force) {
@@ -166,8 +166,8 @@ fn refuse_while_running(session: &Session<Seen>, which: Which, options: &Options
 fn run_as<D: Dialect>(
     session: &Session<Seen>,
     actuator: single::Actuator,
-    options: &Options,
-    params: Params,
+    options: &Arguments,
+    params: mechanism::Settings,
 ) -> Result<()> {
     let (node, event_loop, which) = (&session.node, &session.event_loop, actuator.which());
     let params = Rc::new(params);
@@ -182,7 +182,8 @@ fn run_as<D: Dialect>(
                 seen.publishers.answered(publisher, false);
                 source.kind = Kind::Hardware;
             }
-            let judged = seen.sources.judge(of, &source, None, late, monotonic());
+            let judged =
+                seen.sources.judge(Arrival { which: of, source: &source, stamps: None }, late, monotonic());
             seen.refused = judged.as_ref().err().filter(|_| of == which).map(ToString::to_string);
             judged.is_ok()
         }
@@ -243,8 +244,8 @@ fn run_as<D: Dialect>(
     }
     let told = controller.as_ref().map(|seen| seen.outputs).unwrap_or_default();
     let trust = controller.as_ref().map(|seen| &seen.trust);
-    let moved =
-        session.with(|app| app.own.bench.plan(actuator, &told, trust, options.force, &params, monotonic()));
+    let wish = Wish { actuator, told: &told, trust, force: options.force };
+    let moved = session.with(|app| app.own.bench.plan(&wish, &params, monotonic()));
     let moved = moved.map_err(|refusal| Failure::new(refusal.to_string()))?;
     if D::PROFILE == Profile::Nucleo
         && which == Which::Doll

@@ -14,12 +14,12 @@ use rosless_graph::{
     parameters::{Descriptor, NamedValue, ParameterValue, Table},
 };
 use rosless_mechanism::{
-    Engine, Input, Outcome, Output, Params, Profile, Time,
+    self as mechanism, Engine, Input, Outcome, Output, Profile, Time,
     engine::{Level, Which},
     following::BOTH,
     messages::{Dialect, Document, Nucleo},
-    params::Spec,
     profile::BadSample,
+    settings::Spec,
     sources::{STAND_IN_PARAMETER, Stamps},
     status::{NODE, Status, TOPIC},
 };
@@ -108,7 +108,7 @@ fn run_as<D: Dialect>(settings: Settings) -> Result<()> {
     let text = "The hardware that is driven; chosen with --profile";
     let profile = Descriptor::new("profile").description(text).read_only();
     node.declare_parameter(profile, D::PROFILE.name().to_owned())?;
-    let params = node.declare_table(Tuned(Params::defaults(D::PROFILE)))?;
+    let params = node.declare_table(Tuned(mechanism::Settings::defaults(D::PROFILE)))?;
     let mut controller = Controller::<D> {
         engine: Engine::new(params.read().0),
         pedestal: node.publisher("daiza_clamp")?,
@@ -134,7 +134,7 @@ fn run_as<D: Dialect>(settings: Settings) -> Result<()> {
         told_at: Time::ZERO,
     };
     event_loop.on_parameter_change(&node, move |controller: &mut Controller<D>, _| {
-        controller.engine.set_params(params.read().0);
+        controller.engine.set_settings(params.read().0);
     });
 
     // Microcontrollers publish best effort; whoever publishes reliably is heard as well.
@@ -170,7 +170,7 @@ fn run_as<D: Dialect>(settings: Settings) -> Result<()> {
     event_loop.subscribe::<D::Actuators>(&node, "hina_dastpan".best_effort(), |controller, sample| {
         if sample.info.publisher != controller.doll.gid()
             && let Ok(command) =
-                D::PROFILE.read_doll_command(&sample.message.into(), controller.engine.params())
+                D::PROFILE.read_doll_command(&sample.message.into(), controller.engine.settings())
         {
             controller.engine.handle(Input::OthersDollCommand(command), monotonic());
             controller.news = true;
@@ -260,7 +260,7 @@ fn run_as<D: Dialect>(settings: Settings) -> Result<()> {
 
 /// Every parameter of the engine, with its range.
 #[derive(Clone)]
-struct Tuned(Params);
+struct Tuned(mechanism::Settings);
 
 impl Table for Tuned {
     fn rows(&self) -> Vec<(Descriptor, ParameterValue)> {
@@ -271,7 +271,7 @@ impl Table for Tuned {
                 .double_range(spec.min, spec.max, 0.0);
             (descriptor, self.0.get(spec.name).unwrap_or(spec.default).into())
         };
-        Params::TABLE.iter().map(row).collect()
+        mechanism::Settings::TABLE.iter().map(row).collect()
     }
 
     fn take(&mut self, values: &[NamedValue]) -> Result<(), String> {
@@ -355,7 +355,7 @@ impl<D: Dialect> Controller<D> {
                 self.pedestal.publish(&D::PROFILE.pedestal_command(&command).into());
             }
             Output::DollCommand(command) => {
-                self.doll.publish(&D::PROFILE.doll_command(&command, self.engine.params()).into());
+                self.doll.publish(&D::PROFILE.doll_command(&command, self.engine.settings()).into());
             }
             Output::Lantern(data) => {
                 self.lantern.publish(&Bool { data });

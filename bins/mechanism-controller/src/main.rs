@@ -30,7 +30,7 @@ use rosless_mechanism::{Profile, engine::Which};
 /// `run` starts the controller; the other commands talk to a running one and wait for the outcome.
 #[derive(Debug, Parser)]
 #[command(name = "mechanism-controller", version, before_long_help = EXAMPLES, after_help = rosless_cli::EXIT_CODES)]
-struct Cli {
+struct Arguments {
     #[command(flatten)]
     namespace: Namespace,
     #[command(subcommand)]
@@ -93,7 +93,7 @@ enum Command {
         #[command(subcommand)]
         actuator: actuate::Actuator,
         #[command(flatten)]
-        options: actuate::Options,
+        options: actuate::Arguments,
     },
     /// Show what the controller does, waits for and senses, live.
     Watch {
@@ -170,9 +170,9 @@ fn main() -> ExitCode {
     rosless_cli::main(run)
 }
 
-fn run(cli: Cli, mut settings: Settings) -> Result<()> {
-    cli.namespace.apply(&mut settings)?;
-    match cli.command {
+fn run(arguments: Arguments, mut settings: Settings) -> Result<()> {
+    arguments.namespace.apply(&mut settings)?;
+    match arguments.command {
         Command::Run { profile } => daemon::run(settings, profile),
         Command::Prepare(phase) => phase::run(&settings, 0, &phase),
         Command::Deploy(phase) => phase::run(&settings, 1, &phase),

@@ -15,7 +15,7 @@ use rosless_graph::{Context, EventLoop, Node, config::Settings};
 /// Companions of a motion-capture system: nodes without ROS, with the topics, services and parameters of the originals.
 #[derive(Debug, Parser)]
 #[command(name = "mocap-companion", version, after_help = rosless_cli::EXIT_CODES)]
-struct Cli {
+struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
@@ -43,8 +43,8 @@ fn main() -> ExitCode {
     rosless_cli::main(run)
 }
 
-fn run(cli: Cli, settings: Settings) -> Result<()> {
-    match cli.command {
+fn run(arguments: Arguments, settings: Settings) -> Result<()> {
+    match arguments.command {
         Command::Markers => serve(settings, "mocap4r2_marker_publisher", (), markers),
         Command::Visualise => serve(settings, "marker_visualizer", Default::default(), visual::install),
         Command::GroundTruth => serve(settings, ground_truth::NODE, None, ground_truth::install),

@@ -17,7 +17,7 @@ use rosless_protocol::{
     Dialect,
     controller::{Outcome, Proof, Report, Settings, System, Targets},
     message,
-    node::{ControllerNode, Notice, control_qos, environment_qos},
+    node::{ControllerNode, ControllerOptions, Notice, control_qos, environment_qos},
 };
 use rosless_tests::{
     DomainLease,
@@ -135,13 +135,13 @@ fn measure(size: usize) {
         state_timeout: Duration::from_secs(30),
         ..Settings::default()
     };
+    let options = ControllerOptions { settings, ..ControllerOptions::of(Dialect::Mocap) };
     let collect = |reports: &mut Vec<Report>, notice: Notice<'_>| {
         if let Notice::Finished(report) = notice {
             reports.push(report.clone());
         }
     };
-    let controller =
-        ControllerNode::new(&event_loop, &node, Dialect::Mocap, settings, collect).expect("a controller");
+    let controller = ControllerNode::new(&event_loop, &node, options, collect).expect("a controller");
     let mut reports = Vec::new();
     let count = |which: &dyn Fn(&System) -> bool| {
         controller.with_systems(|all| all.values().filter(|s| which(s)).count())

@@ -23,7 +23,7 @@ use rosless_wire::rosless_msgs::{msg::SystemStatus, srv::SessionCommandResponse}
 use crate::{Scope, data, output, recorder, running::Running, speech::Speech};
 
 /// The longest that a command waits for those that discovery says are there.
-const HEARING: Duration = Duration::from_secs(3);
+const HEARING: Duration = Duration::from_secs(5);
 /// Errors that stay in view.
 const ERRORS: usize = 5;
 /// How long whoever was interrupted waits for those that are to be stopped.
@@ -62,7 +62,7 @@ pub(crate) fn open(
         memory: state.as_ref().map(|s| s.memory().clone()).unwrap_or_default(),
     };
     session.with(|app| app.state = state);
-    let controller = ControllerNode::with(event_loop, node, options, |app: &mut App, notice| match notice {
+    let controller = ControllerNode::new(event_loop, node, options, |app: &mut App, notice| match notice {
         Notice::Message(_) => {}
         Notice::Event(event) => {
             app.changed = true;
@@ -99,6 +99,13 @@ pub(crate) fn system_names(graph: &Graph) -> Vec<String> {
     nodes.map(|node| node.to_string()).filter(|name| !is_hidden(name)).collect()
 }
 
+/// What hearing came to.
+struct Heard {
+    running: Option<Running>,
+    /// Nobody who is there can have been missed.
+    everybody: bool,
+}
+
 /// Waits until a running controller is found, or until every system that is there can be known; says so if that took too
 /// long.
 fn hear(
@@ -107,15 +114,15 @@ fn hear(
     scope: &Scope,
     patience: Duration,
     mut enough: impl FnMut() -> bool,
-) -> Result<Option<Running>> {
+) -> Result<Heard> {
     let mut completeness = session.context.completeness();
     let mut running = None;
-    let heard = session.wait(patience, |_| {
+    let everybody = session.wait(patience, |_| {
         running = Running::find(&session.graph(), scope);
         let all_heard = || controller.silent_announcers() == 0 && controller.reaches_everyone();
         running.is_some() || enough() || completeness.is_complete() && all_heard()
     })?;
-    if !heard {
+    if !everybody {
         let participants = completeness.outstanding();
         let silent = controller.silent_announcers();
         let deaf = if controller.reaches_everyone() { "" } else { ", some do not hear commands yet" };
@@ -125,7 +132,7 @@ fn hear(
             patience.as_secs_f64()
         ));
     }
-    Ok(running)
+    Ok(Heard { running, everybody })
 }
 
 fn complain(event: &Event) {
@@ -166,14 +173,19 @@ pub(crate) fn act(
     let reachable = |systems: &BTreeMap<SystemId, System>, name: &String| {
         systems.iter().any(|(id, system)| id.is_meant_by(name) && system.reachable())
     };
-    let running = hear(&session, &controller, scope, hearing, || {
+    // Data is looked at here, so its systems must be known here, all of them.
+    let scope = &Scope { direct: scope.direct || flows.is_some(), ..scope.clone() };
+    let Heard { running, everybody } = hear(&session, &controller, scope, hearing, || {
         let all =
             |names: &Vec<String>| controller.with_systems(|s| names.iter().all(|name| reachable(s, name)));
         by_name.as_ref().is_some_and(all)
     })?;
-    // Data is looked at here, so its systems must be known here.
-    let response = match running.filter(|_| flows.is_none()) {
+    // Who asks for all is told so only if it is so.
+    let complete = everybody || ask.targets != Targets::All;
+    let response = match running {
         Some(running) => {
+            // What it sees and says counts, not what is overheard beside it.
+            session.with(|app| app.quiet = true);
             let answer = running.ask(&session, &ask, ahead, deadline);
             if command == Command::Start && answer.as_ref().is_err_and(Failure::is_interruption) {
                 err!("interrupted: the running controller goes on with the start");
@@ -207,6 +219,8 @@ pub(crate) fn act(
     };
     if printer::is_json() {
         let mut json = output::response_json(&response, command);
+        json["success"] = (response.success && complete).into();
+        json["complete"] = complete.into();
         if !flows.is_empty() {
             json["data"] = flows.iter().map(data::Flow::json).collect();
         }
@@ -226,7 +240,7 @@ pub(crate) fn act(
     if nobody {
         hint(&session.graph(), scope.dialect, session.domain());
     }
-    match response.success && flows.iter().all(data::Flow::is_enough) {
+    match response.success && complete && flows.iter().all(data::Flow::is_enough) {
         true => Ok(()),
         false if nobody => Err(Failure { code: exit::NOBODY, ..Failure::told() }),
         false => Err(Failure::told()),
@@ -394,7 +408,7 @@ pub(crate) fn status(ros: &config::Settings, scope: &Scope, wait: Duration) -> R
     let settings = Settings { poll_period: Some(Duration::from_secs(60)), ..settings() };
     let (session, controller) = open(ros, scope, settings)?;
     let began = monotonic();
-    let running = hear(&session, &controller, scope, HEARING.min(wait), || false)?;
+    let Heard { running, everybody } = hear(&session, &controller, scope, HEARING.min(wait), || false)?;
     let known = running.map(|running| running.status(&session)).transpose()?.flatten();
     let systems = match known {
         Some(status) => status.systems,
@@ -412,6 +426,7 @@ pub(crate) fn status(ros: &config::Settings, scope: &Scope, wait: Duration) -> R
     let recorder = recorder::find(&session)?;
     if printer::is_json() {
         let mut json = output::systems_json(&systems, scope.dialect);
+        json["complete"] = everybody.into();
         json["recorder"] = recorder::json(recorder.as_ref());
         printer::json_line(&json);
     } else if printer::is_terminal() {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rosless_graph::{
-    Context, EventLoop, Handle, Node, Publisher, Responder, Result, TopicQos, config, monotonic, now,
+    Context, Error, EventLoop, Handle, Node, Publisher, Responder, Result, TopicQos, config, monotonic, now,
     parameters::Descriptor,
 };
 use rosless_protocol::{
@@ -22,6 +22,8 @@ use rosless_wire::{
 
 use crate::{Scope, output, running::Running, speech::Speech};
 
+/// Whoever is asked for all must know all; until then commands find nobody here and ask the systems themselves.
+const HEARING: Duration = Duration::from_secs(10);
 /// Clocks drift and are asked for all the time: their figures are no older than this.
 const CLOCK_PERIOD: Duration = Duration::from_secs(1);
 
@@ -69,7 +71,7 @@ pub(crate) fn run(ros: config::Settings, scope: &Scope) -> rosless_cli::Result<(
         settings,
         memory: state.as_ref().map(|s| s.memory().clone()).unwrap_or_default(),
     };
-    let controller = ControllerNode::with(&event_loop, &node, options, move |app: &mut App, notice| {
+    let controller = ControllerNode::new(&event_loop, &node, options, move |app: &mut App, notice| {
         app.changed = true;
         match notice {
             Notice::Message(message) => log::debug!(target: &logger, "heard {message:?}"),
@@ -84,14 +86,22 @@ pub(crate) fn run(ros: config::Settings, scope: &Scope) -> rosless_cli::Result<(
             }
         }
     })?;
-    for command in [Command::Start, Command::Stop] {
-        serve(&event_loop, &node, &controller, command)?;
-    }
     publish_status(&event_loop, &node, &controller)?;
-    look_for_namesakes(&event_loop, &node);
-    log::info!(target: node.logger(), "controlling dialect {speech} as {}", node.full_name());
     let mut app = App { state, changed: true, ..App::default() };
-    let ended = event_loop.run(&mut app);
+    let all_heard = || controller.silent_announcers() == 0 && controller.reaches_everyone();
+    let ended = event_loop.hear_everybody(&mut app, HEARING, |_| all_heard()).and_then(|heard| {
+        if !heard {
+            let text = "not everybody was heard within";
+            log::warn!(target: node.logger(), "{text} {} s: a start or stop of all may miss systems", HEARING.as_secs());
+        }
+        for command in [Command::Start, Command::Stop] {
+            serve(&event_loop, &node, &controller, command)?;
+        }
+        look_for_namesakes(&event_loop, &node);
+        log::info!(target: node.logger(), "controlling dialect {speech} as {}", node.full_name());
+        event_loop.run(&mut app)
+    });
+    let ended = ended.or_else(|error| if matches!(error, Error::Interrupted) { Ok(()) } else { Err(error) });
     controller.keep(&mut app);
     Ok(ended?)
 }

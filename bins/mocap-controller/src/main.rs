@@ -198,6 +198,9 @@ fn run(Arguments { scope, command, .. }: Arguments, mut settings: config::Settin
 }
 
 fn begin(settings: &config::Settings, scope: &Scope, start: Start) -> Result<()> {
+    if start.session.is_empty() {
+        return Err(Failure::usage("the session has no name: leave out --session, name one, or say auto"));
+    }
     let roster = start.expect.as_deref().map(Roster::read).transpose()?.unwrap_or_default();
     let targets = match (start.all, start.systems.is_empty()) {
         (true, _) => Targets::All,

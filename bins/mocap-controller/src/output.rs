@@ -383,7 +383,9 @@ pub(crate) struct Scheduled<'a> {
 
 impl<'a> Scheduled<'a> {
     pub(crate) fn of(response: &'a SessionCommandResponse) -> Self {
-        let (armed, not_armed): (Vec<_>, Vec<_>) = response.systems.iter().partition(|system| system.armed);
+        // Who was not asked at all was not told at the instant either.
+        let asked = response.systems.iter().filter(|system| system.armed || system.attempts > 0);
+        let (armed, not_armed): (Vec<_>, Vec<_>) = asked.partition(|system| system.armed);
         let names = |systems: Vec<&'a SystemResult>| systems.iter().map(|system| &*system.name).collect();
         let spread = offset(response.spread, response.spread_uncertainty);
         Self { armed: names(armed), not_armed: names(not_armed), spread }

@@ -66,10 +66,13 @@ impl fmt::Display for Speech {
 }
 
 impl FromStr for Speech {
-    type Err = UnknownDialect;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, UnknownDialect> {
-        if text == "auto" { Ok(Self::Auto) } else { text.parse().map(Self::One) }
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        text.parse().map(Self::One).map_err(|error: UnknownDialect| format!("{error}, or auto for all"))
     }
 }
 

@@ -21,7 +21,6 @@
 //! | [`plot`] | what would the robot do? |
 
 #![forbid(unsafe_code)]
-#![warn(missing_docs)]
 
 mod asking;
 pub mod commands;

@@ -14,8 +14,8 @@ use rosless_graph::{
 };
 use rosless_kinematics::{JOINTS, Joints, Robot, builtin, urdf};
 use rosless_motion::{
-    Config, Frames, Hardware, MotionLimits, Planner, QueueController, SimulatedRobot, StateCodes, StateOnly,
-    Zone, Zones,
+    Frames, Hardware, MotionLimits, Planner, QueueController, QueueSettings, SimulatedRobot, StateCodes,
+    StateOnly, Zone, Zones,
     handshake::{COMMAND_NAMES, STATE_NAMES},
 };
 
@@ -78,7 +78,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         let names = |names: &[&str]| names.iter().map(|name| format!("motion_primitive/{name}")).collect();
-        let (config, hand) = (Config::default(), MotionLimits::default());
+        let (config, hand) = (QueueSettings::default(), MotionLimits::default());
         Self {
             name: "motion_primitive".into(),
             command_interfaces: names(&COMMAND_NAMES),
@@ -400,7 +400,7 @@ impl Settings {
         for other in &self.frames {
             frames.set(other, &root, Isometry3::identity());
         }
-        let config = Config {
+        let config = QueueSettings {
             queue_size: usize::try_from(self.queue_size).unwrap_or(0),
             goal_size: usize::try_from(self.goal_size).unwrap_or(0),
             sequence_timeout: Duration::from_secs_f64(self.sequence_timeout),

@@ -19,7 +19,7 @@ use crate::{commands::*, demo, up};
     infer_long_args = true,
     after_help = rosless_cli::EXIT_CODES
 )]
-pub(crate) struct Cli {
+pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) global: Global,
     #[command(subcommand)]
@@ -126,6 +126,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        super::Cli::command().debug_assert();
+        super::Arguments::command().debug_assert();
     }
 }

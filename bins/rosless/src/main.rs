@@ -16,7 +16,7 @@ use rosless_graph::config::Settings;
 use rosless_schema::Registry;
 
 use crate::{
-    cli::{Cli, Command, Global},
+    cli::{Arguments, Command, Global},
     failure::Result,
     output::out,
     session::Session,
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     if let Some(failure) = fleet::become_child() {
         return failure.report();
     }
-    rosless_cli::main(|Cli { global, command }, mut settings| {
+    rosless_cli::main(|Arguments { global, command }, mut settings| {
         if let Some(domain) = global.domain {
             settings.environment.domain_id = domain;
         }

@@ -63,7 +63,7 @@ pub(crate) enum LivelinessName {
 /// Quality of service; what is not given is taken from the other side where that is known, else from ROS's default.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Quality of service")]
-pub(crate) struct QosArgs {
+pub(crate) struct QosArguments {
     /// Start from this profile
     #[arg(long, value_name = "PROFILE")]
     qos_profile: Option<ProfileName>,
@@ -88,7 +88,7 @@ pub(crate) struct QosArgs {
     qos_liveliness_lease_duration_seconds: Option<Duration>,
 }
 
-impl QosArgs {
+impl QosArguments {
     /// The user's wishes on top of the profile named, or of `base`.
     pub(crate) fn apply(&self, base: Qos) -> Qos {
         let mut qos = match self.qos_profile {

@@ -96,7 +96,7 @@ fn run(arguments: Arguments, ros: Ros) -> Result<()> {
     let options =
         ControllerOptions { dialects: Dialect::ALL.to_vec(), settings, ..ControllerOptions::default() };
     let logger = node.logger().to_owned();
-    let controller = ControllerNode::with(&event_loop, &node, options, move |app: &mut App, notice| {
+    let controller = ControllerNode::new(&event_loop, &node, options, move |app: &mut App, notice| {
         let wall = now().wall;
         match notice {
             Notice::Message(message) => match message.kind {
@@ -275,6 +275,9 @@ fn obey(app: &mut App, output: Output, tape: &Tape<App>, node: &Node, arguments:
                     log::info!(target: node.logger(), "session {session:?}: recording to {}", take.folder().display());
                     let chosen = app.chosen.clone();
                     tape.attach(take.recorder(), move |topic| chosen.borrow().contains(topic));
+                    if resume {
+                        app.follower.recount(take.recorder().before());
+                    }
                     app.told = false;
                     app.take = Some(take);
                 }

@@ -11,7 +11,7 @@ use rosless_wire::{
 };
 use serde_json::json;
 
-use crate::ClientArgs;
+use crate::ClientArguments;
 
 /// What has been heard so far.
 #[derive(Default)]
@@ -21,7 +21,7 @@ struct Heard {
 }
 
 /// `shooter aim`
-pub(crate) fn aim(settings: &Settings, wanted: [f32; 4], args: &ClientArgs) -> Result<()> {
+pub(crate) fn aim(settings: &Settings, wanted: [f32; 4], args: &ClientArguments) -> Result<()> {
     let expected = Launcher::from_array(&wanted).map_err(Failure::usage)?.to_array();
     let session = Session::join_as(settings, "shooter_command", Heard::default())?;
     let (node, event_loop) = (&session.node, &session.event_loop);
@@ -48,7 +48,7 @@ pub(crate) fn aim(settings: &Settings, wanted: [f32; 4], args: &ClientArgs) -> R
 }
 
 /// `shooter fire`
-pub(crate) fn fire(settings: &Settings, speed: f32, verdict: bool, args: &ClientArgs) -> Result<()> {
+pub(crate) fn fire(settings: &Settings, speed: f32, verdict: bool, args: &ClientArguments) -> Result<()> {
     Shooter::default().fire(speed, Duration::ZERO).map_err(Failure::usage)?;
     let session = Session::join_as(settings, "shooter_command", Heard::default())?;
     let (node, event_loop) = (&session.node, &session.event_loop);
@@ -114,7 +114,7 @@ const ARM: (&str, &str) = ("nobody will judge the catch after a message on", "si
 fn wait_for_launcher<M: Message>(
     session: &Session<Heard>,
     publisher: &Publisher<M>,
-    args: &ClientArgs,
+    args: &ClientArguments,
     missing: impl Fn() -> Option<(&'static str, &'static str)>,
 ) -> Result<()> {
     let missing = || {

@@ -16,7 +16,7 @@ use rosless_graph::{Context, config::Settings};
 /// talk to a running launcher, yours or any other on the network.
 #[derive(Parser, Debug)]
 #[command(name = "shooter", version, before_long_help = EXAMPLES, after_help = rosless_cli::EXIT_CODES)]
-struct Cli {
+struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
@@ -48,7 +48,7 @@ enum Command {
         /// Elevation, rad: 0 … 1.55
         psi: f32,
         #[command(flatten)]
-        client: ClientArgs,
+        client: ClientArguments,
     },
     /// Throw a ball.
     #[command(allow_negative_numbers = true)]
@@ -59,12 +59,12 @@ enum Command {
         #[arg(long)]
         verdict: bool,
         #[command(flatten)]
-        client: ClientArgs,
+        client: ClientArguments,
     },
 }
 
 #[derive(Args, Debug, Clone, Copy)]
-struct ClientArgs {
+struct ClientArguments {
     /// How long to wait for the launcher, and then for the verdict, s
     #[arg(long, default_value = "5", value_parser = seconds)]
     timeout: Duration,
@@ -74,8 +74,8 @@ fn main() -> ExitCode {
     rosless_cli::main(run)
 }
 
-fn run(cli: Cli, settings: Settings) -> Result<()> {
-    match &cli.command {
+fn run(arguments: Arguments, settings: Settings) -> Result<()> {
+    match &arguments.command {
         Command::Run => daemon::run(&Context::new(settings)?),
         Command::Aim { x, z, phi, psi, client } => commands::aim(&settings, [*x, *z, *phi, *psi], client),
         Command::Fire { speed, verdict, client } => commands::fire(&settings, *speed, *verdict, client),

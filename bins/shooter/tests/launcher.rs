@@ -6,13 +6,13 @@ use std::{
 };
 
 use rosless_graph::{Context, ContextOptions, EventLoop, Publisher, TopicQos};
-use rosless_tests::{Daemon, DomainLease, Rig};
+use rosless_tests::{Daemon, DomainLease};
 use rosless_wire::{
     sensor_msgs::msg::JointState,
     std_msgs::msg::{Bool, Float32, Float32MultiArray, String as Text},
 };
 
-const PATIENCE: Duration = Rig::<()>::PATIENCE;
+const PATIENCE: Duration = rosless_tests::Rig::<()>::PATIENCE;
 
 fn shooter(domain: &DomainLease, args: &[&str]) -> Command {
     domain.command(env!("CARGO_BIN_EXE_shooter"), args)
@@ -31,16 +31,16 @@ struct Heard {
     balls: Vec<Vec<f32>>,
 }
 
-struct Probe {
-    rig: Rig<Heard>,
+struct Rig {
+    rig: rosless_tests::Rig<Heard>,
     input: Publisher<Float32MultiArray>,
     speed: Publisher<Float32>,
     default_speed: Publisher<Bool>,
 }
 
-impl Probe {
+impl Rig {
     fn new(domain: &DomainLease) -> Self {
-        let rig = Rig::<Heard>::on(domain.clone(), "probe");
+        let rig = rosless_tests::Rig::<Heard>::on(domain.clone(), "probe");
         let (events, node) = (&rig.events, &rig.node);
         events
             .subscribe::<Float32MultiArray>(node, "shooter_state".latched(), |h, s| {
@@ -55,13 +55,13 @@ impl Probe {
         let input = node.publisher("shooter_state_input").unwrap();
         let speed = node.publisher("shoot_value").unwrap();
         let default_speed = node.publisher("shoot_bool").unwrap();
-        let mut probe = Self { rig, input, speed, default_speed };
-        let (a, b, c) = (probe.input.clone(), probe.speed.clone(), probe.default_speed.clone());
-        probe.until("the launcher is there", |h| {
+        let mut rig = Self { rig, input, speed, default_speed };
+        let (a, b, c) = (rig.input.clone(), rig.speed.clone(), rig.default_speed.clone());
+        rig.until("the launcher is there", |h| {
             let listening = a.matched() > 0 && b.matched() > 0 && c.matched() > 0;
             listening && balls.matched() > 0 && !h.states.is_empty()
         });
-        probe
+        rig
     }
 
     fn aim(&self, data: &[f32]) {
@@ -69,54 +69,54 @@ impl Probe {
     }
 }
 
-rosless_tests::extends_rig!(Probe, Heard);
+rosless_tests::extends_rig!(Rig, Heard);
 
 #[test]
 fn the_launcher_clamps_refuses_and_throws() {
     let domain = DomainLease::acquire();
     let daemon = Daemon::spawn(shooter(&domain, &["run"]));
-    let mut probe = Probe::new(&domain);
-    assert_eq!(probe.seen.states.last().unwrap(), &[0.0, -1.0, 0.0, 0.0], "latched for late joiners");
+    let mut rig = Rig::new(&domain);
+    assert_eq!(rig.seen.states.last().unwrap(), &[0.0, -1.0, 0.0, 0.0], "latched for late joiners");
 
-    probe.aim(&[20.0, 5.0, 9.0, 9.0]);
-    probe.until("the clamped state", |h| h.states.last().unwrap() == &[10.0, 0.0, 2.0, 1.55]);
+    rig.aim(&[20.0, 5.0, 9.0, 9.0]);
+    rig.until("the clamped state", |h| h.states.last().unwrap() == &[10.0, 0.0, 2.0, 1.55]);
 
-    let states = probe.seen.states.len();
-    probe.aim(&[1.0, 2.0, 3.0]);
+    let states = rig.seen.states.len();
+    rig.aim(&[1.0, 2.0, 3.0]);
     daemon.wait_for_line("3 values, at least 4 are needed", PATIENCE);
-    probe.aim(&[f32::NAN, 0.0, 0.0, 0.0]);
+    rig.aim(&[f32::NAN, 0.0, 0.0, 0.0]);
     daemon.wait_for_line("value 0 is NaN", PATIENCE);
     for speed in [f32::NAN, -2.0, 0.0, 1e6] {
-        probe.speed.publish(&Float32 { data: speed });
+        rig.speed.publish(&Float32 { data: speed });
     }
     for reason in ["NaN m/s is not a finite", "-2 m/s is not above 0", "speed 0 m/s", "above 100 m/s"] {
         daemon.wait_for_line(reason, PATIENCE);
     }
-    probe.default_speed.publish(&Bool { data: false });
+    rig.default_speed.publish(&Bool { data: false });
 
-    probe.aim(&[0.0, -1.0, 0.0, 0.9]);
-    probe.until("the new state", |h| h.states.len() > states);
-    assert_eq!(probe.seen.states.len(), states + 1, "bad input changed nothing");
-    assert!(probe.seen.balls.is_empty(), "refused throws threw nothing");
-    probe.speed.publish(&Float32 { data: 4.0 });
-    probe.until("the ball", |h| !h.balls.is_empty());
+    rig.aim(&[0.0, -1.0, 0.0, 0.9]);
+    rig.until("the new state", |h| h.states.len() > states);
+    assert_eq!(rig.seen.states.len(), states + 1, "bad input changed nothing");
+    assert!(rig.seen.balls.is_empty(), "refused throws threw nothing");
+    rig.speed.publish(&Float32 { data: 4.0 });
+    rig.until("the ball", |h| !h.balls.is_empty());
     let row = [0.0, 0.0, -1.0, 0.0, 3.133308, 2.48644];
-    let ball = probe.seen.balls[0].clone();
+    let ball = rig.seen.balls[0].clone();
     assert_eq!(ball.len(), 7);
     assert!(ball[1..].iter().zip(row).all(|(got, want)| (got - want).abs() < 1e-4), "{ball:?}");
 
-    probe.default_speed.publish(&Bool { data: true });
-    probe.until("the second ball", |h| h.balls.len() == 2);
-    let speed = probe.seen.balls[1][4..].iter().map(|v| v * v).sum::<f32>().sqrt();
+    rig.default_speed.publish(&Bool { data: true });
+    rig.until("the second ball", |h| h.balls.len() == 2);
+    let speed = rig.seen.balls[1][4..].iter().map(|v| v * v).sum::<f32>().sqrt();
     assert!((speed - 5.0).abs() < 1e-4, "the default speed");
-    assert!(probe.seen.balls[1][0] > ball[0], "later than the first");
+    assert!(rig.seen.balls[1][0] > ball[0], "later than the first");
 }
 
 /// A viewer goes on showing the launcher that was killed; the new one stands where that one stood.
 #[test]
 fn a_restarted_launcher_keeps_its_aim() {
     let domain = DomainLease::acquire();
-    let viewer = Rig::<()>::on(domain.clone(), "viewer");
+    let viewer = rosless_tests::Rig::<()>::on(domain.clone(), "viewer");
     let joints = viewer.node.publisher::<JointState>("joint_states").unwrap();
     let told = JointState {
         name: ["shooter_x", "shooter_z", "shooter_roll", "shooter_pitch"].map(String::from).to_vec(),
@@ -124,19 +124,18 @@ fn a_restarted_launcher_keeps_its_aim() {
         ..Default::default()
     };
     let daemon = Daemon::spawn(shooter(&domain, &["run"]));
-    let mut probe = Rig::<Heard>::on(domain.clone(), "probe");
-    probe
-        .events
-        .subscribe::<Float32MultiArray>(&probe.node, "shooter_state".latched(), |h, s| {
+    let mut rig = rosless_tests::Rig::<Heard>::on(domain.clone(), "probe");
+    rig.events
+        .subscribe::<Float32MultiArray>(&rig.node, "shooter_state".latched(), |h, s| {
             h.states.push(s.message.data)
         })
         .unwrap();
     // The viewer tells at its own pace, again and again.
-    probe.until("a state", |h| {
+    rig.until("a state", |h| {
         joints.publish(&told);
         !h.states.is_empty()
     });
-    assert_eq!(probe.seen.states[0], [0.5, -2.0, 0.25, 0.75]);
+    assert_eq!(rig.seen.states[0], [0.5, -2.0, 0.25, 0.75]);
     daemon.wait_for_line("keeps the aim of the launcher that was here before", PATIENCE);
 }
 
@@ -159,7 +158,7 @@ fn commands_aim_and_fire_for_people_without_ros() {
 fn fire_reports_its_own_ball_and_the_verdict_on_it() {
     let domain = DomainLease::acquire();
     let _daemon = Daemon::spawn(shooter(&domain, &["run"]));
-    let mut probe = Probe::new(&domain);
+    let mut rig = Rig::new(&domain);
     let context = Context::new(ContextOptions::for_domain(domain.id())).unwrap();
     let arm = context.node("arm").unwrap();
     let _loop = EventLoop::<()>::new(&context).unwrap();
@@ -168,7 +167,7 @@ fn fire_reports_its_own_ball_and_the_verdict_on_it() {
     for (ours, code) in [("true", 0), ("false", 1), ("null", 1)] {
         let mut command = shooter(&domain, &["fire", "4", "--verdict", "--json", "--timeout", "30"]);
         let fire = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let thrown = probe.seen.balls.len();
+        let thrown = rig.seen.balls.len();
         let other = [7.0, 0.0, 0.0, 0.0, 3.0, 0.0, 0.0];
         let judge = |released: f32, caught: &str| {
             let data = format!(
@@ -180,7 +179,7 @@ fn fire_reports_its_own_ball_and_the_verdict_on_it() {
             h.balls[thrown..].iter().find(|b| b[4..].iter().map(|v| v * v).sum::<f32>() > 15.0).cloned()
         };
         let next = std::cell::Cell::new(std::time::Instant::now());
-        probe.until("the throw", |h| {
+        rig.until("the throw", |h| {
             // Somebody else's throws and verdicts, before and after the trigger.
             if next.get() <= std::time::Instant::now() {
                 next.set(std::time::Instant::now() + Duration::from_millis(5));
@@ -189,7 +188,7 @@ fn fire_reports_its_own_ball_and_the_verdict_on_it() {
             }
             ours_of(h).is_some()
         });
-        let ball = ours_of(&probe.seen).unwrap();
+        let ball = ours_of(&rig.seen).unwrap();
         verdicts.publish(&Text { data: "not JSON".into() });
         judge(ball[0], ours);
         let output = fire.wait_with_output().unwrap();
@@ -232,7 +231,7 @@ fn commands_say_what_is_wrong() {
         assert_eq!(output.status.code(), Some(3));
         assert!(err.contains("nobody will judge the catch") && err.contains("sim-arm run"), "{err}");
         // Somebody who could judge, but does not.
-        let judge = Rig::<()>::on(domain.clone(), "silent_judge");
+        let judge = rosless_tests::Rig::<()>::on(domain.clone(), "silent_judge");
         let _verdicts = judge.node.publisher::<Text>("catch_verdict").unwrap();
         let (output, _, err) = run(&domain, &["fire", "4", "--verdict", "--timeout", "4"]);
         assert_eq!(output.status.code(), Some(1));

@@ -8,8 +8,9 @@ use std::{
 };
 
 use rosless_arm::{
-    ArmConfig, ArmController, ArmInput, ArmOutput, Control, Joints, Limits, Planner, Robot, Seeded, Strategy,
-    evaluate::{Setup, Throw, evaluate},
+    ArmController, ArmInput, ArmOutput, ArmSettings, Control, Joints, Limits, Planner, Robot, Seeded,
+    Strategy,
+    evaluate::{Setup, Throw, Trial, evaluate},
 };
 use rosless_graph::{Context, ContextOptions, EventLoop, monotonic};
 use rosless_tests::{
@@ -85,7 +86,7 @@ fn catches(what: &str, limits: Limits) {
     let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse().ok());
     let throws = number("ROSLESS_ARM_THROWS").unwrap_or(effort(300, 40));
     let parts = number("ROSLESS_ARM_EFFORT").unwrap_or(effort(600_000, 30_000));
-    let report = evaluate(&best(limits), throws, 1, parts, drop);
+    let report = evaluate(&best(limits), Trial { throws, seed: 1, effort: parts }, drop);
     let total = &report.total;
     println!(
         "\n{what}: {} of {throws} caught, bound {} ({} of it open), impossible {:?}",
@@ -108,7 +109,7 @@ fn catches(what: &str, limits: Limits) {
 }
 
 fn moving_arm() -> (ArmController, Duration) {
-    let mut arm = ArmController::new(ArmConfig::default());
+    let mut arm = ArmController::new(ArmSettings::default());
     arm.handle(ArmInput::Angles(&[1.0; 6]), Duration::ZERO);
     while arm.poll_output().is_some() {}
     (arm, Duration::ZERO)
@@ -170,9 +171,9 @@ fn jitter() {
     let domain = DomainLease::acquire();
     let context = Context::new(ContextOptions::for_domain(domain.id())).expect("DDS starts");
     let event_loop = EventLoop::<App>::new(&context).expect("an event loop");
-    let config = ArmConfig { hold: Duration::from_millis(50), ..ArmConfig::default() };
+    let settings = ArmSettings { hold: Duration::from_millis(50), ..ArmSettings::default() };
     let mut app =
-        App { arm: ArmController::new(config), ticks: Lateness::default(), hands: Lateness::default() };
+        App { arm: ArmController::new(settings), ticks: Lateness::default(), hands: Lateness::default() };
     event_loop.engine_deadline(
         |app| app.arm.next_deadline(),
         |app, now| {

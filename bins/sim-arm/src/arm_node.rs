@@ -15,7 +15,7 @@ use rosless_wire::{
 };
 
 use crate::{
-    BehaviourArgs,
+    BehaviourArguments,
     clock::wall,
     daemon::{App, array},
     settings,
@@ -37,14 +37,14 @@ impl ArmNode {
     pub(crate) fn new(
         context: &Context,
         event_loop: &EventLoop<App>,
-        behaviour: &BehaviourArgs,
+        behaviour: &BehaviourArguments,
     ) -> Result<Self> {
         let node = context.node("arm_controller")?;
         let gains = settings::declare_arm(&node, behaviour)?;
-        let config = settings::arm(&node, &gains).map_err(Failure::usage)?;
+        let chosen = settings::arm(&node, &gains).map_err(Failure::usage)?;
         event_loop.on_parameter_change(&node, move |app, _| {
             app.with_arm(|arm| match settings::arm(&arm.node, &gains) {
-                Ok(config) => arm.controller.engine.configure(config, arm.now()),
+                Ok(chosen) => arm.controller.engine.configure(chosen, arm.now()),
                 Err(error) => log::error!(target: arm.node.logger(), "{error}"),
             });
         });
@@ -77,7 +77,7 @@ impl ArmNode {
             |app, output| app.with_arm(|arm| arm.act(output, "timer")),
         );
         let mut arm = Self {
-            controller: Since { engine: ArmController::new(config), start: monotonic() },
+            controller: Since { engine: ArmController::new(chosen), start: monotonic() },
             // Latched, so that planners and viewers started later know the posture of an arm at rest.
             state: node.publisher("arm_ang_angv".latched())?,
             // Likewise for the hand; a few samples, because every closing is judged, not only the last.
@@ -86,7 +86,7 @@ impl ArmNode {
             node,
         };
         arm.carry_out("start");
-        log::info!(target: arm.node.logger(), "arm ready, straight up, {:?} control", config.control);
+        log::info!(target: arm.node.logger(), "arm ready, straight up, {:?} control", chosen.control);
         Ok(arm)
     }
 

@@ -5,7 +5,7 @@ use rosless_graph::{Context, EventLoop};
 use rosless_wire::std_msgs::msg::Float32MultiArray;
 
 use crate::{
-    NodeName, RunArgs, arm_node::ArmNode, clock::SharedClock, target_node::TargetNode,
+    NodeName, RunArguments, arm_node::ArmNode, clock::SharedClock, target_node::TargetNode,
     visualizer_node::VisualizerNode,
 };
 
@@ -17,7 +17,7 @@ pub(crate) struct App {
     pub(crate) visualizer: Option<VisualizerNode>,
 }
 
-pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<()> {
+pub(crate) fn run(context: &Context, args: &RunArguments) -> Result<()> {
     let event_loop = EventLoop::<App>::new(context)?;
     let wants = |name| args.nodes.contains(&name);
     let arm = wants(NodeName::ArmController).then(|| ArmNode::new(context, &event_loop, &args.behaviour));

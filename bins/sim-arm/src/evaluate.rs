@@ -10,14 +10,14 @@ use std::{
 
 use rosless_arm::{
     Limits,
-    evaluate::{Report, Setup, Tally, evaluate},
+    evaluate::{Report, Setup, Tally, Trial, evaluate},
 };
 use rosless_cli::{Failure, Result, output};
 use serde_json::{Value, json};
 
-use crate::{EvaluateArgs, plot};
+use crate::{EvaluateArguments, plot};
 
-pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
+pub(crate) fn run(args: &EvaluateArguments) -> Result<()> {
     let mut setup = Setup { latency: args.latency / 1e3, ..Setup::default() };
     setup.arm.control = args.behaviour.control();
     setup.planner.strategy = args.behaviour.strategy();
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
     let plot = args.plot.as_ref().map(open).transpose()?;
     let mut records = Vec::new();
     let started = Instant::now();
-    let report = evaluate(&setup, args.throws, args.seed, effort, |record| {
+    let report = evaluate(&setup, Trial { throws: args.throws, seed: args.seed, effort }, |record| {
         if plot.is_some() && records.len() < plot::MOST_FLIGHTS {
             records.push(record);
         }
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> Result<()> {
     Ok(())
 }
 
-fn table(report: &Report, args: &EvaluateArgs, seconds: f64) -> String {
+fn table(report: &Report, args: &EvaluateArguments, seconds: f64) -> String {
     let behaviour = &args.behaviour;
     let mut text = format!(
         "{} throws, seed {}, strategy {}, control {}, limits {} rad/s and {} rad/s²\n\n",
@@ -105,7 +105,7 @@ fn row(label: &str, tally: &Tally) -> String {
     format!("{label:<38} {throws:>7} {caught:>7} {possible:>7} {share:>8} {:>11}\n", throws - possible)
 }
 
-fn as_json(report: &Report, args: &EvaluateArgs) -> Value {
+fn as_json(report: &Report, args: &EvaluateArguments) -> Value {
     let tally = |t: &Tally| {
         json!({
             "throws": t.throws,

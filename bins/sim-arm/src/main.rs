@@ -26,7 +26,7 @@ use rosless_graph::{Context, config::Settings};
 /// `sim-arm evaluate` throws many balls in simulated time, without a network, and counts.
 #[derive(Parser, Debug)]
 #[command(name = "sim-arm", version, before_long_help = EXAMPLES, after_help = rosless_cli::EXIT_CODES)]
-struct Cli {
+struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
@@ -47,9 +47,9 @@ RViz: sim-arm rviz > arm.rviz && rviz2 -d arm.rviz. Foxglove: add /robot_descrip
 #[derive(Subcommand, Debug)]
 enum Command {
     /// Run the arm until Ctrl-C.
-    Run(RunArgs),
+    Run(RunArguments),
     /// Throw random balls in simulated time and print what is caught, by region, and why the rest is not.
-    Evaluate(EvaluateArgs),
+    Evaluate(EvaluateArguments),
     /// Print the scene's robot model.
     Urdf,
     /// Print a configuration for RViz: model, transforms and markers.
@@ -81,7 +81,7 @@ enum ControlArg {
 }
 
 #[derive(Args, Debug, Clone, Copy)]
-struct BehaviourArgs {
+struct BehaviourArguments {
     /// Where to catch
     #[arg(long, value_enum, default_value = "apex")]
     strategy: StrategyArg,
@@ -90,7 +90,7 @@ struct BehaviourArgs {
     control: Option<ControlArg>,
 }
 
-impl BehaviourArgs {
+impl BehaviourArguments {
     fn strategy(&self) -> Strategy {
         match self.strategy {
             StrategyArg::Apex => Strategy::Apex,
@@ -122,9 +122,9 @@ impl BehaviourArgs {
 }
 
 #[derive(Args, Debug)]
-struct RunArgs {
+struct RunArguments {
     #[command(flatten)]
-    behaviour: BehaviourArgs,
+    behaviour: BehaviourArguments,
     /// Which nodes to run in this process
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["arm_controller", "ball_initial_to_arm_target", "visualizer"])]
     nodes: Vec<NodeName>,
@@ -134,9 +134,9 @@ struct RunArgs {
 }
 
 #[derive(Args, Debug)]
-struct EvaluateArgs {
+struct EvaluateArguments {
     #[command(flatten)]
-    behaviour: BehaviourArgs,
+    behaviour: BehaviourArguments,
     /// How many balls to throw
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     throws: u32,
@@ -161,8 +161,8 @@ struct EvaluateArgs {
 }
 
 fn main() -> ExitCode {
-    rosless_cli::main(|cli: Cli, settings: Settings| {
-        match &cli.command {
+    rosless_cli::main(|arguments: Arguments, settings: Settings| {
+        match &arguments.command {
             Command::Run(args) => daemon::run(&Context::new(settings)?, args)?,
             Command::Evaluate(args) => evaluate::run(args)?,
             Command::Rviz => output::raw(include_str!("../arm.rviz")),

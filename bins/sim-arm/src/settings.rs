@@ -2,13 +2,13 @@
 
 use std::{cell::Cell, rc::Rc, time::Duration};
 
-use rosless_arm::{ArmConfig, Control, Gains, Limits, PlannerConfig, Strategy};
+use rosless_arm::{ArmSettings, Control, Gains, Limits, PlannerSettings, Strategy};
 use rosless_graph::{
     Node, Result,
     parameters::{Descriptor, ParameterError, ParameterValue},
 };
 
-use crate::BehaviourArgs;
+use crate::BehaviourArguments;
 
 const MAX_VELOCITY: &str = "max_velocity";
 const MAX_ACCELERATION: &str = "max_acceleration";
@@ -59,7 +59,7 @@ fn duration(name: &str, seconds: f64) -> Result<Duration, ParameterError> {
 }
 
 /// Declares arm_controller's parameters.
-pub(crate) fn declare_arm(node: &Node, behaviour: &BehaviourArgs) -> Result<CurrentGains> {
+pub(crate) fn declare_arm(node: &Node, behaviour: &BehaviourArguments) -> Result<CurrentGains> {
     let Gains { p, d, near, fast } = Gains::default();
     let control = behaviour.control_name();
     declare_choice(node, "control", control, &["pd", "timed"], "How the arm moves to a target")?;
@@ -90,9 +90,9 @@ pub(crate) fn declare_arm(node: &Node, behaviour: &BehaviourArgs) -> Result<Curr
 pub(crate) type CurrentGains = Rc<Cell<Gains>>;
 
 /// Reads arm_controller's parameters.
-pub(crate) fn arm(node: &Node, current: &CurrentGains) -> Result<ArmConfig, ParameterError> {
+pub(crate) fn arm(node: &Node, current: &CurrentGains) -> Result<ArmSettings, ParameterError> {
     let seconds = |name: &str| duration(name, node.parameter(name)?);
-    let mut config = ArmConfig {
+    let mut settings = ArmSettings {
         control: if node.parameter::<String>("control")? == "timed" { Control::Timed } else { Control::Pd },
         gains: Gains {
             p: node.parameter("p_gain")?,
@@ -102,19 +102,19 @@ pub(crate) fn arm(node: &Node, current: &CurrentGains) -> Result<ArmConfig, Para
         },
         period: seconds("period")?,
         hold: seconds("hold")?,
-        ..ArmConfig::default()
+        ..ArmSettings::default()
     };
-    config.robot.limits = limits(node)?;
-    config.gains.check().map_err(ParameterError::Refused)?;
-    current.set(config.gains);
-    Ok(config)
+    settings.robot.limits = limits(node)?;
+    settings.gains.check().map_err(ParameterError::Refused)?;
+    current.set(settings.gains);
+    Ok(settings)
 }
 
 /// Declares ball_initial_to_arm_target's parameters.
-pub(crate) fn declare_planner(node: &Node, behaviour: &BehaviourArgs) -> Result<()> {
+pub(crate) fn declare_planner(node: &Node, behaviour: &BehaviourArguments) -> Result<()> {
     let strategy = behaviour.strategy_name();
     declare_choice(node, "strategy", strategy, &["apex", "best"], "Where to catch")?;
-    let PlannerConfig { reserve, planning_time, regrip, .. } = PlannerConfig::default();
+    let PlannerSettings { reserve, planning_time, regrip, .. } = PlannerSettings::default();
     let description = "Time to spare (s) with which best is content at the highest point";
     declare(node, "reserve", reserve, 0.0, 1.0, description)?;
     let description = "Time (s) that best looks for a catch at the most";
@@ -125,14 +125,15 @@ pub(crate) fn declare_planner(node: &Node, behaviour: &BehaviourArgs) -> Result<
 }
 
 /// Reads ball_initial_to_arm_target's parameters.
-pub(crate) fn planner(node: &Node) -> Result<PlannerConfig, ParameterError> {
+pub(crate) fn planner(node: &Node) -> Result<PlannerSettings, ParameterError> {
     let strategy =
         if node.parameter::<String>("strategy")? == "best" { Strategy::Best } else { Strategy::Apex };
     let (reserve, planning_time) = (node.parameter("reserve")?, node.parameter("planning_time")?);
     let regrip = node.parameter("regrip")?;
-    let mut config = PlannerConfig { strategy, reserve, planning_time, regrip, ..PlannerConfig::default() };
-    config.robot.limits = limits(node)?;
-    Ok(config)
+    let mut settings =
+        PlannerSettings { strategy, reserve, planning_time, regrip, ..PlannerSettings::default() };
+    settings.robot.limits = limits(node)?;
+    Ok(settings)
 }
 
 /// Declares visualizer's parameters.

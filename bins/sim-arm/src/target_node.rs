@@ -8,7 +8,7 @@ use rosless_graph::{Context, EventLoop, Node, Publisher, Sample, monotonic};
 use rosless_wire::std_msgs::msg::{Float32, Float32MultiArray};
 
 use crate::{
-    BehaviourArgs,
+    BehaviourArguments,
     daemon::{App, array},
     listening, settings,
     verdict::Verdicts,
@@ -58,15 +58,15 @@ impl TargetNode {
     pub(crate) fn new(
         context: &Context,
         event_loop: &EventLoop<App>,
-        behaviour: &BehaviourArgs,
+        behaviour: &BehaviourArguments,
     ) -> Result<Self> {
         let node = context.node("ball_initial_to_arm_target")?;
         settings::declare_planner(&node, behaviour)?;
-        let config = settings::planner(&node).map_err(Failure::usage)?;
+        let chosen = settings::planner(&node).map_err(Failure::usage)?;
         event_loop.on_parameter_change(&node, |app, _| {
             if let Some(target) = &mut app.target {
                 match settings::planner(&target.node) {
-                    Ok(config) => target.planner.config = config,
+                    Ok(chosen) => target.planner.settings = chosen,
                     Err(error) => log::error!(target: target.node.logger(), "{error}"),
                 }
             }
@@ -90,9 +90,9 @@ impl TargetNode {
                 let _ = target.planner.angles(&sample.message.data, now);
             }
         })?;
-        log::info!(target: node.logger(), "planning catches, strategy {:?}", config.strategy);
+        log::info!(target: node.logger(), "planning catches, strategy {:?}", chosen.strategy);
         Ok(Self {
-            planner: Planner::new(config),
+            planner: Planner::new(chosen),
             reserve: node.publisher("hand_close_reserve")?,
             target: node.publisher("target_arm_state")?,
             verdicts: Verdicts::new(&node)?,
@@ -110,7 +110,7 @@ impl TargetNode {
         let plan = self.planner.throw(ball, now);
         let took = monotonic() - began;
         if let Ok(catch) = &plan
-            && self.planner.config.strategy == Strategy::Best
+            && self.planner.settings.strategy == Strategy::Best
             && (now + took).as_secs_f64() > catch.tell_by + LATE
         {
             let logger = self.node.logger();

@@ -4,13 +4,13 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Probe, sim_arm, wall};
+use common::{Rig, sim_arm, wall};
 use rosless_arm::{
     JOINT_NAMES, Launcher, Limits, Strategy,
     evaluate::{Setup, Simulation, Throw},
 };
 use rosless_graph::{Context, ContextOptions, EventLoop};
-use rosless_tests::{Daemon, DomainLease, Rig, sibling_binary};
+use rosless_tests::{Daemon, DomainLease, sibling_binary};
 use rosless_wire::{
     robot3_18c1054::msg::HandClose, sensor_msgs::msg::JointState, std_msgs::msg::Float32MultiArray,
 };
@@ -43,54 +43,54 @@ fn a_repeated_throw_is_caught() {
     let _arm = sim_arm(&domain, &["--nodes", "arm_controller"]);
     let target_node = sim_arm(&domain, &["--nodes", "ball_initial_to_arm_target"]);
     let visualizer = sim_arm(&domain, &["--nodes", "visualizer"]);
-    let mut probe = Probe::new(&domain);
-    probe.wait_for_nodes(3);
-    // Who begin at the same time may meet later than the probe meets each of them.
+    let mut rig = Rig::new(&domain);
+    rig.wait_for_nodes(3);
+    // Who begin at the same time may meet later than the rig meets each of them.
     target_node.wait_for_line("using the arm's clock", common::PATIENCE);
 
-    let ball = probe.throw(&reachable());
+    let ball = rig.throw(&reachable());
     let released = ball[0];
-    probe.until("target and closing time", |h| !h.targets.is_empty() && !h.reserves.is_empty());
-    let target = probe.seen.targets[0].clone();
+    rig.until("target and closing time", |h| !h.targets.is_empty() && !h.reserves.is_empty());
+    let target = rig.seen.targets[0].clone();
     assert_eq!(target.len(), 24);
     let upright_at_apex = [0.0, 0.500899, -0.205022, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
     for (got, want) in target.iter().zip(upright_at_apex) {
         assert!((got - want).abs() < 1e-4, "{target:?}");
     }
     assert!(target[12..].iter().all(|v| *v == 0.0), "velocities are 0");
-    let close_at = probe.seen.reserves[0];
+    let close_at = rig.seen.reserves[0];
     assert!((close_at - released - 0.319725).abs() < 1e-4);
 
-    probe.until("the hand closes and the throw is judged", |h| !h.verdicts.is_empty() && h.hands.len() == 1);
-    assert!(probe.seen.hands[0].close);
-    assert!((probe.seen.hands[0].time_stamp - close_at).abs() <= 1e-3);
-    probe.until("the hand opens again", |h| h.hands.len() == 2);
-    let open = &probe.seen.hands[1];
+    rig.until("the hand closes and the throw is judged", |h| !h.verdicts.is_empty() && h.hands.len() == 1);
+    assert!(rig.seen.hands[0].close);
+    assert!((rig.seen.hands[0].time_stamp - close_at).abs() <= 1e-3);
+    rig.until("the hand opens again", |h| h.hands.len() == 2);
+    let open = &rig.seen.hands[1];
     assert!(!open.close && (open.time_stamp - close_at - 3.0).abs() <= 1e-3);
-    probe.until_at_rest();
+    rig.until_at_rest();
 
-    let verdict = probe.throw_and_judge(&reachable());
+    let verdict = rig.throw_and_judge(&reachable());
     assert_eq!(verdict["caught"], true, "{verdict}");
     visualizer.wait_for_line("ball catch : success", common::PATIENCE);
     visualizer.wait_for_line("ball's relative position from hand :", common::PATIENCE);
 
     // The fingers are closed and the ball stays where it was caught.
-    let seen = probe.seen.joint_samples;
-    probe.until("joint states after the catch", |h| h.joint_samples > seen + 1);
-    let ball_at = |p: &Probe| ["ball_x", "ball_y", "ball_z"].map(|n| p.joint(n).unwrap());
-    let (first, seen) = (ball_at(&probe), probe.seen.joint_samples);
+    let seen = rig.seen.joint_samples;
+    rig.until("joint states after the catch", |h| h.joint_samples > seen + 1);
+    let ball_at = |p: &Rig| ["ball_x", "ball_y", "ball_z"].map(|n| p.joint(n).unwrap());
+    let (first, seen) = (ball_at(&rig), rig.seen.joint_samples);
     assert!((first[1] - 0.5009).abs() < 0.05 && (first[2] + 0.205).abs() < 0.05, "{first:?}");
-    assert_eq!(probe.joint("hand_1"), Some(0.0));
-    probe.until("more joint states", |h| h.joint_samples > seen + 2);
-    assert_eq!(ball_at(&probe), first);
+    assert_eq!(rig.joint("hand_1"), Some(0.0));
+    rig.until("more joint states", |h| h.joint_samples > seen + 2);
+    assert_eq!(ball_at(&rig), first);
 }
 
 #[test]
 fn verdicts_equal_those_of_the_pure_simulation() {
     let domain = DomainLease::acquire();
     let _arm = sim_arm(&domain, &FAST);
-    let mut probe = Probe::new(&domain);
-    probe.wait_for_nodes(3);
+    let mut rig = Rig::new(&domain);
+    rig.wait_for_nodes(3);
     let table = [
         reachable(),
         throw(0.0, -1.0, 0.0, 0.85, 4.4),
@@ -109,8 +109,8 @@ fn verdicts_equal_those_of_the_pure_simulation() {
         let mut simulation = Simulation::new(fast_setup());
         simulation.wait(1.0);
         let expected = simulation.throw(&throw).outcome.caught();
-        probe.move_arm([0.0; 6]);
-        let verdict = probe.throw_and_judge(&throw);
+        rig.move_arm([0.0; 6]);
+        let verdict = rig.throw_and_judge(&throw);
         assert_eq!(verdict["caught"], expected, "{throw:?}: {verdict}");
         assert_eq!(verdict["attempted"], expected, "{throw:?}: {verdict}");
         caught += u32::from(expected);
@@ -122,38 +122,38 @@ fn verdicts_equal_those_of_the_pure_simulation() {
 fn an_unreachable_throw_is_reported_and_the_hand_stays_open() {
     let domain = DomainLease::acquire();
     let arm = sim_arm(&domain, &[]);
-    let mut probe = Probe::new(&domain);
-    probe.wait_for_nodes(3);
-    let verdict = probe.throw_and_judge(&throw(0.0, -1.0, 0.0, 1.2, 3.4));
+    let mut rig = Rig::new(&domain);
+    rig.wait_for_nodes(3);
+    let verdict = rig.throw_and_judge(&throw(0.0, -1.0, 0.0, 1.2, 3.4));
     assert_eq!(verdict["attempted"], false);
     assert!(verdict["reason"].as_str().unwrap().contains("too far"), "{verdict}");
     arm.wait_for_line("/target_arm_state refused: unreachable target", common::PATIENCE);
     // The instant passes.
-    let close_at = *probe.seen.reserves.last().unwrap();
-    let start = probe.arm_start();
-    probe.until("the closing time is over", |_| {
+    let close_at = *rig.seen.reserves.last().unwrap();
+    let start = rig.arm_start();
+    rig.until("the closing time is over", |_| {
         wall().saturating_sub(start) > Duration::from_secs_f32(close_at) + Duration::from_millis(300)
     });
-    assert!(probe.seen.hands.is_empty(), "{:?}", probe.seen.hands);
+    assert!(rig.seen.hands.is_empty(), "{:?}", rig.seen.hands);
     // The missed ball falls on.
-    let before = probe.joint("ball_y").unwrap();
-    let seen = probe.seen.joint_samples;
-    probe.until("the ball falls", |h| h.joint_samples > seen + 1);
-    assert!(probe.joint("ball_y").unwrap() < before.max(-9.999));
+    let before = rig.joint("ball_y").unwrap();
+    let seen = rig.seen.joint_samples;
+    rig.until("the ball falls", |h| h.joint_samples > seen + 1);
+    assert!(rig.joint("ball_y").unwrap() < before.max(-9.999));
 }
 
 #[test]
 fn a_second_throw_finds_the_hand_open() {
     let domain = DomainLease::acquire();
     let _arm = sim_arm(&domain, &FAST);
-    let mut probe = Probe::new(&domain);
-    probe.wait_for_nodes(3);
-    assert_eq!(probe.throw_and_judge(&reachable())["caught"], true);
-    probe.observe(Duration::from_millis(600));
-    assert_eq!(probe.throw_and_judge(&throw(0.0, -1.0, 0.0, 0.85, 4.4))["caught"], true);
-    let moves: Vec<bool> = probe.seen.hands.iter().map(|h| h.close).collect();
-    assert_eq!(moves, [true, false, true], "{:?}", probe.seen.hands);
-    let times: Vec<f32> = probe.seen.hands.iter().map(|h| h.time_stamp).collect();
+    let mut rig = Rig::new(&domain);
+    rig.wait_for_nodes(3);
+    assert_eq!(rig.throw_and_judge(&reachable())["caught"], true);
+    rig.observe(Duration::from_millis(600));
+    assert_eq!(rig.throw_and_judge(&throw(0.0, -1.0, 0.0, 0.85, 4.4))["caught"], true);
+    let moves: Vec<bool> = rig.seen.hands.iter().map(|h| h.close).collect();
+    assert_eq!(moves, [true, false, true], "{:?}", rig.seen.hands);
+    let times: Vec<f32> = rig.seen.hands.iter().map(|h| h.time_stamp).collect();
     assert!(times.is_sorted() && times[2] - times[0] < 3.0, "opened early: {times:?}");
 }
 
@@ -161,16 +161,16 @@ fn a_second_throw_finds_the_hand_open() {
 fn a_late_visualizer_shows_the_scene_as_it_is() {
     let domain = DomainLease::acquire();
     let _arm = sim_arm(&domain, &["--nodes", "arm_controller"]);
-    let mut probe = Probe::new(&domain);
-    probe.wait_for_nodes(1);
-    probe.move_launcher([2.0, -3.0, 0.1, 0.2]);
-    probe.move_arm([0.5, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    let mut rig = Rig::new(&domain);
+    rig.wait_for_nodes(1);
+    rig.move_launcher([2.0, -3.0, 0.1, 0.2]);
+    rig.move_arm([0.5, 0.0, 0.0, 0.0, 0.0, 0.0]);
     let _visualizer = sim_arm(&domain, &["--nodes", "visualizer"]);
     let near = |joints: &JointState, name: &str, want: f64| {
         let index = joints.name.iter().position(|n| n == name).unwrap();
         (joints.position[index] - want).abs() < 1e-3
     };
-    probe.until("launcher, ball and arm are where they are", |h| {
+    rig.until("launcher, ball and arm are where they are", |h| {
         h.joints.as_ref().is_some_and(|j| {
             let launcher =
                 [("shooter_x", 2.0), ("shooter_z", -3.0), ("shooter_roll", 0.1), ("shooter_pitch", 0.2)];
@@ -179,12 +179,12 @@ fn a_late_visualizer_shows_the_scene_as_it_is() {
             launcher.iter().chain(&rest).all(|(name, want)| near(j, name, *want))
         })
     });
-    let joints = probe.seen.joints.as_ref().unwrap();
+    let joints = rig.seen.joints.as_ref().unwrap();
     assert_eq!(joints.name, JOINT_NAMES);
     assert!(joints.velocity.is_empty() && joints.effort.is_empty());
     // The ball follows the launcher until it is thrown.
-    probe.move_launcher([-1.0, -2.0, 0.0, 0.0]);
-    probe.until("the ball follows", |h| {
+    rig.move_launcher([-1.0, -2.0, 0.0, 0.0]);
+    rig.until("the ball follows", |h| {
         h.joints.as_ref().is_some_and(|j| near(j, "ball_x", -1.0) && near(j, "ball_z", -2.0))
     });
 }
@@ -195,22 +195,22 @@ fn a_killed_arm_comes_back_and_catches() {
     let arm = sim_arm(&domain, &[&["--nodes", "arm_controller"], &FAST[..]].concat());
     let others =
         sim_arm(&domain, &[&["--nodes", "ball_initial_to_arm_target,visualizer"], &FAST[..]].concat());
-    let mut probe = Probe::new(&domain);
-    probe.wait_for_nodes(3);
+    let mut rig = Rig::new(&domain);
+    rig.wait_for_nodes(3);
     others.wait_for_line("using the arm's clock", common::PATIENCE);
-    assert_eq!(probe.throw_and_judge(&reachable())["caught"], true);
-    let first_start = probe.arm_start();
+    assert_eq!(rig.throw_and_judge(&reachable())["caught"], true);
+    let first_start = rig.arm_start();
     arm.signal("KILL");
     drop(arm);
-    probe.seen.arm_states.clear();
+    rig.seen.arm_states.clear();
     let _arm = sim_arm(&domain, &[&["--nodes", "arm_controller"], &FAST[..]].concat());
-    probe.wait_for_nodes(3);
+    rig.wait_for_nodes(3);
     // The dead one may still be believed alive; its clock must not be used any more.
-    probe.until("the new arm's state", |h| h.arm_states.last().is_some_and(|s| s.iter().all(|v| *v == 0.0)));
-    let second_start = probe.arm_start();
+    rig.until("the new arm's state", |h| h.arm_states.last().is_some_and(|s| s.iter().all(|v| *v == 0.0)));
+    let second_start = rig.arm_start();
     assert!(second_start > first_start + Duration::from_millis(100), "{first_start:?} {second_start:?}");
     // The planner knows the new clock at once: no need to wait before the next throw.
-    assert_eq!(probe.throw_and_judge(&reachable())["caught"], true);
+    assert_eq!(rig.throw_and_judge(&reachable())["caught"], true);
 }
 
 /// The first throw misses because the arm is slow; a few seconds later it would stand in the right place.
@@ -229,8 +229,8 @@ fn a_viewer_that_was_stopped_judges_the_hand_where_it_was() {
         ],
     );
     let visualizer = sim_arm(&domain, &["--nodes", "visualizer"]);
-    let mut probe = Probe::new(&domain);
-    probe.wait_for_nodes(3);
+    let mut rig = Rig::new(&domain);
+    rig.wait_for_nodes(3);
     let mut slow = Setup::default();
     slow.arm.robot.limits = Limits::uniform(4.0, 1.0, 100.0);
     assert!(
@@ -238,12 +238,12 @@ fn a_viewer_that_was_stopped_judges_the_hand_where_it_was() {
         "this throw must be one that misses"
     );
     visualizer.signal("STOP");
-    let [released, ..] = probe.throw(&reachable());
-    probe.until("the hand closes", |h| !h.hands.is_empty());
-    let closed = probe.seen.arm_states.len();
-    probe.until("the arm has gone on", |h| h.arm_states.len() >= closed + 8);
+    let [released, ..] = rig.throw(&reachable());
+    rig.until("the hand closes", |h| !h.hands.is_empty());
+    let closed = rig.seen.arm_states.len();
+    rig.until("the arm has gone on", |h| h.arm_states.len() >= closed + 8);
     visualizer.signal("CONT");
-    let verdict = probe.verdict_on(released);
+    let verdict = rig.verdict_on(released);
     assert_eq!(verdict["caught"], false, "{verdict}");
     assert_eq!(verdict["attempted"], true, "{verdict}");
 }
@@ -264,21 +264,21 @@ fn two_throws_at_once_get_a_verdict_each() {
             "--",
         ],
     );
-    let mut probe = Probe::new(&domain);
-    probe.wait_for_nodes(3);
+    let mut rig = Rig::new(&domain);
+    rig.wait_for_nodes(3);
     let (far, near) = (throw(0.0, -1.0, 0.0, 1.2, 3.4), throw(0.0, -1.0, 0.0, 0.85, 4.4));
     // An unreachable throw leaves the one before it alone.
-    let (first, second) = (probe.throw(&reachable()), probe.throw(&far));
-    let verdict = probe.verdict_on(second[0]);
+    let (first, second) = (rig.throw(&reachable()), rig.throw(&far));
+    let verdict = rig.verdict_on(second[0]);
     assert_eq!(verdict["attempted"], false, "{verdict}");
-    let verdict = probe.verdict_on(first[0]);
+    let verdict = rig.verdict_on(first[0]);
     assert_eq!(verdict["caught"], true, "{verdict}");
     // A reachable one at the same time is declined at once: the hand can close for one of them only.
-    let (first, second) = (probe.throw(&reachable()), probe.throw(&near));
-    let verdict = probe.verdict_on(second[0]);
+    let (first, second) = (rig.throw(&reachable()), rig.throw(&near));
+    let verdict = rig.verdict_on(second[0]);
     assert_eq!(verdict["attempted"], false, "{verdict}");
     assert!(verdict["reason"].as_str().unwrap().contains("closes for another ball"), "{verdict}");
-    let verdict = probe.verdict_on(first[0]);
+    let verdict = rig.verdict_on(first[0]);
     assert_eq!(verdict["caught"], true, "{verdict}");
 }
 
@@ -286,12 +286,12 @@ fn two_throws_at_once_get_a_verdict_each() {
 fn a_throw_on_another_clock_is_let_go_with_the_reason() {
     let domain = DomainLease::acquire();
     let _arm = sim_arm(&domain, &[]);
-    let mut probe = Probe::new(&domain);
-    probe.wait_for_nodes(3);
+    let mut rig = Rig::new(&domain);
+    rig.wait_for_nodes(3);
     let throw = reachable();
     let ball = throw.launcher.release(throw.speed, 9000.0).to_array();
-    probe.throw_ball(&ball);
-    let verdict = probe.verdict_on(9000.0);
+    rig.throw_ball(&ball);
+    let verdict = rig.verdict_on(9000.0);
     assert_eq!(verdict["attempted"], false, "{verdict}");
     assert!(
         verdict["reason"].as_str().unwrap().contains("is the sender using this arm's clock"),
@@ -304,30 +304,28 @@ fn a_new_viewer_sees_the_closed_hand_and_a_new_arm_lets_go_of_the_ball() {
     let domain = DomainLease::acquire();
     let arm = sim_arm(&domain, &["--nodes", "arm_controller"]);
     let visualizer = sim_arm(&domain, &["--nodes", "visualizer"]);
-    let mut probe = Probe::new(&domain);
-    probe.wait_for_nodes(2);
-    assert!(probe.set_parameter("hold", 60.0).successful);
-    probe.close_hand();
-    probe.until("the hand closes", |h| h.hands.iter().any(|hand| hand.close));
+    let mut rig = Rig::new(&domain);
+    rig.wait_for_nodes(2);
+    assert!(rig.set_parameter("hold", 60.0).successful);
+    rig.close_hand();
+    rig.until("the hand closes", |h| h.hands.iter().any(|hand| hand.close));
     drop(visualizer);
-    probe.seen.joints = None;
+    rig.seen.joints = None;
     let _visualizer = sim_arm(&domain, &["--nodes", "visualizer"]);
     let finger = |h: &common::Heard, want: f64| h.joints.as_ref().is_some_and(|j| j.position[0] == want);
-    probe.until("the new viewer shows a closed hand", |h| finger(h, 0.0));
+    rig.until("the new viewer shows a closed hand", |h| finger(h, 0.0));
 
-    probe.wait_for_nodes(2);
-    probe.throw(&throw(5.0, -5.0, 0.0, 0.9, 4.0));
+    rig.wait_for_nodes(2);
+    rig.throw(&throw(5.0, -5.0, 0.0, 0.9, 4.0));
     let ball_z = |h: &common::Heard| h.joints.as_ref().map(|j| j.position[8]);
-    probe.until("the ball flies", |h| ball_z(h).is_some_and(|z| z > -5.0 && z != -1.0));
+    rig.until("the ball flies", |h| ball_z(h).is_some_and(|z| z > -5.0 && z != -1.0));
     arm.signal("KILL");
     drop(arm);
     let _arm = sim_arm(&domain, &["--nodes", "arm_controller"]);
-    probe.until("the hand is open and the ball on the launcher", |h| {
-        finger(h, 0.8) && ball_z(h) == Some(-1.0)
-    });
-    let seen = probe.seen.joint_samples;
-    probe.until("more joint states", |h| h.joint_samples > seen + 5);
-    assert_eq!(probe.joint("ball_z"), Some(-1.0), "it does not fly again");
+    rig.until("the hand is open and the ball on the launcher", |h| finger(h, 0.8) && ball_z(h) == Some(-1.0));
+    let seen = rig.seen.joint_samples;
+    rig.until("more joint states", |h| h.joint_samples > seen + 5);
+    assert_eq!(rig.joint("ball_z"), Some(-1.0), "it does not fly again");
 }
 
 #[test]
@@ -349,7 +347,7 @@ fn a_second_arm_is_warned_of_and_logs_say_full_names() {
 /// As the original's arm does, which keeps nothing for latecomers.
 #[test]
 fn an_arm_that_does_not_latch_is_heard_and_nobody_warns_of_it() {
-    let mut rig = Rig::<(usize, Option<f64>)>::new();
+    let mut rig = rosless_tests::Rig::<(usize, Option<f64>)>::new();
     let viewer = sim_arm(&rig.domain, &["--nodes", "ball_initial_to_arm_target,visualizer"]);
     rig.events.on_incompatible_qos(|(problems, _), _| *problems += 1);
     let (state, hand) = (
@@ -376,15 +374,15 @@ fn an_arm_that_does_not_latch_is_heard_and_nobody_warns_of_it() {
 fn the_planner_knows_where_the_arm_was_sent() {
     let domain = DomainLease::acquire();
     let arm = sim_arm(&domain, &[&FAST[..2], &["--ros-args", "-p", "period:=1.0", "--"]].concat());
-    let mut probe = Probe::new(&domain);
-    probe.wait_for_nodes(3);
+    let mut rig = Rig::new(&domain);
+    rig.wait_for_nodes(3);
     // To where this throw is caught upright at its highest point; from home that is 0.05 s before it, from there 0.3 s.
     let spare =
         |line: &str| -> Option<f64> { line.split_once(" m, ")?.1.strip_suffix(" s to spare")?.parse().ok() };
-    probe.send_angles(&[-1.346_59, 0.0, 1.704028, 0.0, -0.357438, 0.0]);
+    rig.send_angles(&[-1.346_59, 0.0, 1.704028, 0.0, -0.357438, 0.0]);
     arm.wait_for_line("moving to /ang_debug", common::PATIENCE);
-    probe.observe(Duration::from_millis(400));
-    probe.throw(&reachable());
+    rig.observe(Duration::from_millis(400));
+    rig.throw(&reachable());
     let line = arm.wait_for_line("catch at", common::PATIENCE);
     assert!(spare(&line).is_some_and(|spare| spare > 0.15), "{line}");
 }
@@ -393,62 +391,62 @@ fn the_planner_knows_where_the_arm_was_sent() {
 fn long_control_periods_come_to_rest() {
     let domain = DomainLease::acquire();
     let _arm = sim_arm(&domain, &["--nodes", "arm_controller"]);
-    let mut probe = Probe::new(&domain);
-    probe.wait_for_nodes(1);
-    assert!(probe.set_parameter("period", 0.4).successful);
-    let refused = probe.set_parameter("d_gain", 1.0);
+    let mut rig = Rig::new(&domain);
+    rig.wait_for_nodes(1);
+    assert!(rig.set_parameter("period", 0.4).successful);
+    let refused = rig.set_parameter("d_gain", 1.0);
     assert!(!refused.successful && refused.reason.contains("swing for ever"), "{refused:?}");
-    probe.move_arm([1.2, 0.0, -1.0, 0.0, 0.0, 0.0]);
+    rig.move_arm([1.2, 0.0, -1.0, 0.0, 0.0, 0.0]);
 }
 
 #[test]
 fn the_arm_answers_and_obeys_joint_targets() {
     let domain = DomainLease::acquire();
     let arm = sim_arm(&domain, &["--nodes", "arm_controller"]);
-    let mut probe = Probe::new(&domain);
-    probe.wait_for_nodes(1);
-    let (array, hand) = probe.hand_state();
+    let mut rig = Rig::new(&domain);
+    rig.wait_for_nodes(1);
+    let (array, hand) = rig.hand_state();
     assert_eq!(array.len(), 24);
     assert!((hand.position - rosless_arm::Vector3::new(0.0, 0.75, 0.0)).amax() < 1e-6);
     assert_eq!(array[3..12], [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]);
-    let age = wall().saturating_sub(probe.arm_start());
+    let age = wall().saturating_sub(rig.arm_start());
     assert!(age < Duration::from_secs(60), "the arm says it started {age:?} ago");
 
-    probe.seen.arm_states.clear();
-    probe.move_arm([0.5, 0.0, 0.0, 0.0, 0.0, 0.0]);
-    let angles: Vec<f32> = probe.seen.arm_states.iter().map(|s| s[0]).collect();
+    rig.seen.arm_states.clear();
+    rig.move_arm([0.5, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    let angles: Vec<f32> = rig.seen.arm_states.iter().map(|s| s[0]).collect();
     assert!(angles.is_sorted() && angles.len() > 5, "monotone approach: {angles:?}");
-    let (_, hand) = probe.hand_state();
+    let (_, hand) = rig.hand_state();
     assert!((hand.position - rosless_arm::Vector3::new(0.0, 0.670428, 0.311627)).amax() < 1e-3);
 
-    probe.send_angles(&[10.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    rig.send_angles(&[10.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
     arm.wait_for_line("/ang_debug refused: joint_1 would have to be at 10.0000 rad", common::PATIENCE);
-    probe.send_angles(&[0.1; 12]);
+    rig.send_angles(&[0.1; 12]);
     arm.wait_for_line("/ang_debug refused: a target with speeds", common::PATIENCE);
-    probe.send_angles(&[0.0; 3]);
+    rig.send_angles(&[0.0; 3]);
     arm.wait_for_line("3 values, at least 6", common::PATIENCE);
-    probe.send_angles(&[2.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    rig.send_angles(&[2.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
     arm.wait_for_line("/ang_debug refused: blocked target: the hand would be", common::PATIENCE);
-    assert_eq!(probe.hand_state().1.position, hand.position, "nothing moved");
+    assert_eq!(rig.hand_state().1.position, hand.position, "nothing moved");
     // Seven to eleven values: six angles, and what is no set of speeds is ignored, as the original does.
-    probe.send_angles(&[0.25, 0.0, 0.0, 0.0, 0.0, 0.0, 9.0, 9.0]);
+    rig.send_angles(&[0.25, 0.0, 0.0, 0.0, 0.0, 0.0, 9.0, 9.0]);
     arm.wait_for_line("/ang_debug: 2 values after the six angles ignored", common::PATIENCE);
-    probe.until("the arm is there", |h| h.arm_states.last().is_some_and(|s| (s[0] - 0.25).abs() < 1e-3));
+    rig.until("the arm is there", |h| h.arm_states.last().is_some_and(|s| (s[0] - 0.25).abs() < 1e-3));
 }
 
 #[test]
 fn parameters_change_the_running_arm_and_bad_ones_are_refused() {
     let domain = DomainLease::acquire();
     let _arm = sim_arm(&domain, &FAST);
-    let mut probe = Probe::new(&domain);
-    probe.wait_for_nodes(3);
-    let refused = probe.set_parameter("control", "warp");
+    let mut rig = Rig::new(&domain);
+    rig.wait_for_nodes(3);
+    let refused = rig.set_parameter("control", "warp");
     assert!(!refused.successful && refused.reason.contains("pd, timed"), "{refused:?}");
-    assert!(!probe.set_parameter("period", -1.0).successful);
-    assert!(probe.set_parameter("hold", 0.5).successful);
-    assert_eq!(probe.throw_and_judge(&reachable())["caught"], true);
-    probe.until("the hand opens", |h| h.hands.len() == 2);
-    let [close, open] = &probe.seen.hands[..] else { panic!("{:?}", probe.seen.hands) };
+    assert!(!rig.set_parameter("period", -1.0).successful);
+    assert!(rig.set_parameter("hold", 0.5).successful);
+    assert_eq!(rig.throw_and_judge(&reachable())["caught"], true);
+    rig.until("the hand opens", |h| h.hands.len() == 2);
+    let [close, open] = &rig.seen.hands[..] else { panic!("{:?}", rig.seen.hands) };
     assert!((open.time_stamp - close.time_stamp - 0.5).abs() <= 1e-3, "{close:?} {open:?}");
 }
 

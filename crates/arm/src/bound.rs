@@ -15,7 +15,7 @@ use std::{cmp::Ordering, collections::BinaryHeap};
 use nalgebra::Vector3;
 
 use crate::{
-    Ball, GRAVITY, Joints, Links, Move, Robot,
+    Ball, GRAVITY, Joints, Links, Move, Robot, Waypoint,
     clearance::{FINGERTIPS, Gaps},
     judge::{ALONG_APPROACH, ALONG_FINGERS, CATCH_BOX, judge},
     kinematics::Chain,
@@ -504,9 +504,9 @@ impl Question<'_> {
             [slow, towards(2, 1.0), towards(2, -1.0), towards(1, 1.0), towards(0, 1.0), towards(0, -1.0)];
         tries.into_iter().find(|speeds| {
             judge(&self.robot.hand_state(&part.angles, speeds), &position, &velocity).caught() && {
-                let (time, limits) = (part.flight - self.sets_off, &self.robot.limits);
-                let (course, _) =
-                    Move::passing(&self.angles, &Joints::zeros(), &part.angles, speeds, time, limits);
+                let time = part.flight - self.sets_off;
+                let catch = Waypoint { angles: part.angles, speeds: *speeds, time };
+                let (course, _) = Move::passing(&self.angles, &Joints::zeros(), &catch, &self.robot.limits);
                 self.robot.way_is_clear(&course).is_ok()
             }
         })

@@ -40,7 +40,7 @@ pub enum Control {
 
 /// What can be set about the controller.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ArmConfig {
+pub struct ArmSettings {
     /// Links and limits.
     pub robot: Robot,
     /// How it moves.
@@ -53,7 +53,7 @@ pub struct ArmConfig {
     pub hold: Duration,
 }
 
-impl Default for ArmConfig {
+impl Default for ArmSettings {
     fn default() -> Self {
         Self {
             robot: Robot::default(),
@@ -214,7 +214,7 @@ enum Due {
 /// The controller's state machine. Times are since the arm's start.
 #[derive(Debug, Clone)]
 pub struct ArmController {
-    config: ArmConfig,
+    settings: ArmSettings,
     motion: Motion,
     next_report: Option<Duration>,
     /// In order of arrival. Closing times and targets come on two topics, each in order: the first of one kind belongs
@@ -229,11 +229,11 @@ pub struct ArmController {
 
 impl ArmController {
     /// An arm at rest, straight up, hand open.
-    pub fn new(config: ArmConfig) -> Self {
+    pub fn new(settings: ArmSettings) -> Self {
         let mut outputs = VecDeque::with_capacity(16);
         outputs.push_back(ArmOutput::State([0.0; 12]));
         Self {
-            config,
+            settings,
             motion: Motion::Rest(Joints::zeros()),
             next_report: None,
             reservations: VecDeque::with_capacity(MOST_WAITING),
@@ -246,18 +246,18 @@ impl ArmController {
     }
 
     /// The settings in force.
-    pub fn config(&self) -> &ArmConfig {
-        &self.config
+    pub fn settings(&self) -> &ArmSettings {
+        &self.settings
     }
 
     /// Changes the settings; a move under way goes on from where it is.
-    pub fn configure(&mut self, config: ArmConfig, now: Duration) {
+    pub fn configure(&mut self, settings: ArmSettings, now: Duration) {
         self.advance(now);
         let goal = self.goal();
         let (angles, speeds) = self.state_at(now);
-        self.config = config;
+        self.settings = settings;
         if !matches!(self.motion, Motion::Rest(_)) {
-            let goal = self.config.robot.limits.clamp(&goal);
+            let goal = self.settings.robot.limits.clamp(&goal);
             self.start(angles, speeds, goal, now);
         }
     }
@@ -267,12 +267,12 @@ impl ArmController {
         match &self.motion {
             Motion::Rest(angles) => (*angles, Joints::zeros()),
             Motion::Pd { since, step } => {
-                step.at(now.saturating_sub(*since).as_secs_f64(), &self.config.robot.limits)
+                step.at(now.saturating_sub(*since).as_secs_f64(), &self.settings.robot.limits)
             }
             Motion::Timed { since, course } => {
                 let (angles, speeds) = course.at(now.saturating_sub(*since).as_secs_f64());
                 // Braking from a motion begun under wider limits may need more room than there is.
-                (self.config.robot.limits.clamp(&angles), speeds)
+                (self.settings.robot.limits.clamp(&angles), speeds)
             }
         }
     }
@@ -280,7 +280,7 @@ impl ArmController {
     /// Pose and motion of the hand at `now`.
     pub fn hand_state(&self, now: Duration) -> HandState {
         let (angles, speeds) = self.state_at(now);
-        self.config.robot.hand_state(&angles, &speeds)
+        self.settings.robot.hand_state(&angles, &speeds)
     }
 
     /// Is the hand closed?
@@ -388,8 +388,8 @@ impl ArmController {
 
     /// Seconds that the fastest move to a hand's pose takes, if the arm may go there.
     fn check(&self, hand: &HandState, now: Duration) -> Result<f64, Refusal> {
-        let robot = &self.config.robot;
-        if !hand.rests() && self.config.control == Control::Pd {
+        let robot = &self.settings.robot;
+        if !hand.rests() && self.settings.control == Control::Pd {
             return Err(Refusal::MovingTarget);
         }
         let (angles, speeds) = self.state_at(now);
@@ -403,12 +403,12 @@ impl ArmController {
 
     /// Looks ahead along a motion for what it would touch.
     fn way_is_clear(&self, motion: &Motion) -> Result<(), Touch> {
-        let robot = &self.config.robot;
+        let robot = &self.settings.robot;
         match motion {
             Motion::Rest(_) => Ok(()),
             Motion::Timed { course, .. } => robot.way_is_clear(course),
             Motion::Pd { step, .. } => {
-                let period = self.config.period.as_secs_f64();
+                let period = self.settings.period.as_secs_f64();
                 let (mut step, goal) = (*step, step.goal());
                 for _ in 0..(FORESIGHT.as_secs_f64() / period) as u32 {
                     let looks = (period / 0.02).ceil().max(1.0);
@@ -460,8 +460,8 @@ impl ArmController {
         let (angles, speeds) = self.state_at(now);
         let time = at.saturating_sub(now).as_secs_f64();
         // Whether it can be reached was asked when it arrived.
-        let Ok(course) = self.config.robot.course(hand, &angles, &speeds, time) else { return };
-        match self.config.control {
+        let Ok(course) = self.settings.robot.course(hand, &angles, &speeds, time) else { return };
+        match self.settings.control {
             Control::Pd => self.start(angles, speeds, course.goal(), now),
             Control::Timed => self.set_off(Motion::Timed { since: now, course }, now),
         }
@@ -539,7 +539,7 @@ impl ArmController {
         if goal_speeds.amax() > 5e-4 {
             return Err(Refusal::MovingAngles);
         }
-        let robot = &self.config.robot;
+        let robot = &self.settings.robot;
         robot.limits.check(&goal)?;
         robot.clearance(&goal)?;
         let (angles, speeds) = self.state_at(now);
@@ -555,11 +555,11 @@ impl ArmController {
     }
 
     fn motion_to(&self, angles: Joints, speeds: Joints, goal: Joints, now: Duration) -> Motion {
-        match self.config.control {
+        match self.settings.control {
             Control::Pd => Motion::Pd { since: now, step: self.pd_step(angles, speeds, goal) },
             Control::Timed => Motion::Timed {
                 since: now,
-                course: Move::new(&angles, &speeds, &goal, &self.config.robot.limits),
+                course: Move::new(&angles, &speeds, &goal, &self.settings.robot.limits),
             },
         }
     }
@@ -570,11 +570,11 @@ impl ArmController {
 
     fn set_off(&mut self, motion: Motion, now: Duration) {
         self.motion = motion;
-        self.next_report = Some(now + self.config.period);
+        self.next_report = Some(now + self.settings.period);
     }
 
     fn pd_step(&self, angles: Joints, speeds: Joints, goal: Joints) -> PdStep {
-        PdStep::new(angles, speeds, goal, &self.config.gains, self.config.period.as_secs_f64())
+        PdStep::new(angles, speeds, goal, &self.settings.gains, self.settings.period.as_secs_f64())
     }
 
     fn goal(&self) -> Joints {
@@ -598,7 +598,7 @@ impl ArmController {
                 let step = self.pd_step(angles, speeds, goal);
                 self.motion = Motion::Pd { since: at, step };
             }
-            self.next_report = Some(at + self.config.period);
+            self.next_report = Some(at + self.settings.period);
         }
         self.outputs.push_back(ArmOutput::State(arm_state_to_array(&angles, &speeds)));
     }
@@ -624,7 +624,7 @@ impl ArmController {
         self.outputs.push_back(ArmOutput::State(arm_state_to_array(&angles, &speeds)));
         self.outputs.push_back(ArmOutput::Hand { closed: true, at });
         self.closed = Some(at);
-        self.opens = Some(at + self.config.hold);
+        self.opens = Some(at + self.settings.hold);
         if self.next_catch().is_some() {
             self.go_to_next(at);
             self.let_loose(at);

@@ -2,7 +2,7 @@
 
 use nalgebra::{Matrix3, Vector3, Vector6};
 
-use crate::{HandState, Joints, Move, Robot, Unreachable, clearance::Touch, limits::turns};
+use crate::{HandState, Joints, Move, Robot, Unreachable, Waypoint, clearance::Touch, limits::turns};
 
 /// How often a move is looked at for what it would touch, s.
 const LOOK: f64 = 0.01;
@@ -72,7 +72,8 @@ impl Robot {
                     place[i] = turn;
                 }
             }
-            let (course, off) = Move::passing(angles, speeds, &place, &pass, time, &self.limits);
+            let (course, off) =
+                Move::passing(angles, speeds, &Waypoint { angles: place, speeds: pass, time }, &self.limits);
             let end = course.goal();
             let beyond = (end - self.limits.clamp(&end)).amax();
             let (_, passed) = course.at(time);

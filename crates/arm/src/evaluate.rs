@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, time::Duration};
 use nalgebra::Vector3;
 
 use crate::{
-    ArmConfig, ArmController, ArmInput, ArmOutput, Ball, Catch, Control, GRAVITY, Joints, Launcher, LetGo,
-    Miss, NoCatch, Planner, PlannerConfig, Refusal, Scene, Strategy, Unreachable, Verdict,
+    ArmController, ArmInput, ArmOutput, ArmSettings, Ball, Catch, Control, GRAVITY, Joints, Launcher, LetGo,
+    Miss, NoCatch, Planner, PlannerSettings, Refusal, Scene, Strategy, Unreachable, Verdict,
     bound::{Feasibility, Question},
     layout::next_wire_time,
     random::Seeded,
@@ -46,9 +46,9 @@ impl Throw {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Setup {
     /// The arm.
-    pub arm: ArmConfig,
+    pub arm: ArmSettings,
     /// Who tells it what to do.
-    pub planner: PlannerConfig,
+    pub planner: PlannerSettings,
     /// Seconds from the release until the planner and the arm know of it.
     pub latency: f64,
 }
@@ -352,12 +352,23 @@ impl Region {
     }
 }
 
-/// Throws `count` random balls one by one at an arm that stands at home, and counts. `effort` bounds the search for a
-/// proof that a ball which was not caught cannot be caught. `see` is shown every throw.
-pub fn evaluate(setup: &Setup, count: u32, seed: u64, effort: u32, mut see: impl FnMut(Record)) -> Report {
+/// How much is thrown and thought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trial {
+    /// Balls thrown.
+    pub throws: u32,
+    /// What the random throws begin with: the same seed throws the same balls.
+    pub seed: u64,
+    /// Bounds the search for a proof that a ball which was not caught cannot be caught.
+    pub effort: u32,
+}
+
+/// Throws random balls one by one at an arm that stands at home, and counts. `see` is shown every throw.
+pub fn evaluate(setup: &Setup, trial: Trial, mut see: impl FnMut(Record)) -> Report {
+    let Trial { throws, seed, effort } = trial;
     let mut random = Seeded(seed);
     let mut report = Report { regions: BTreeMap::new(), total: Tally::default(), worst_close_error: 0.0 };
-    for _ in 0..count {
+    for _ in 0..throws {
         let throw = Throw::random(&mut random);
         let mut simulation = Simulation::new(*setup);
         simulation.wait(random.range(0.0, 10.0));

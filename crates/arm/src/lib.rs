@@ -28,7 +28,6 @@
 //! | [`model`] | the scene's URDF and transforms |
 //! | [`evaluate`] | all of it in simulated time, over many throws |
 #![forbid(unsafe_code)]
-#![warn(missing_docs)]
 
 pub mod ballistics;
 pub mod bound;
@@ -56,7 +55,7 @@ pub mod verdict;
 pub use ballistics::{Ball, GRAVITY, Launcher};
 pub use clearance::Touch;
 pub use clock::{ArmClock, ClockNews, InitTime};
-pub use controller::{ArmConfig, ArmController, ArmInput, ArmOutput, Control, LetGo, Refusal};
+pub use controller::{ArmController, ArmInput, ArmOutput, ArmSettings, Control, LetGo, Refusal};
 pub use inverse::{Branch, Solutions, Unreachable};
 pub use judge::{Miss, Verdict};
 pub use kinematics::{HandState, Jacobian, Joints, Links, Robot};
@@ -64,8 +63,8 @@ pub use layout::Malformed;
 pub use limits::{JointLimit, LimitViolation, Limits};
 pub use nalgebra::Vector3;
 pub use pd::Gains;
-pub use planner::{Catch, NoCatch, Planner, PlannerConfig, Strategy};
-pub use profile::Move;
+pub use planner::{Catch, NoCatch, Planner, PlannerSettings, Strategy};
+pub use profile::{Move, Waypoint};
 pub use random::Seeded;
 pub use scene::{JOINT_NAMES, Judged, Scene};
 pub use shooter::{Shooter, ThrowRefused};

@@ -81,7 +81,7 @@ pub enum NoCatch {
 
 /// What can be set about the planner.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PlannerConfig {
+pub struct PlannerSettings {
     /// The arm's links and limits.
     pub robot: Robot,
     /// Where to catch.
@@ -97,7 +97,7 @@ pub struct PlannerConfig {
     pub regrip: f64,
 }
 
-impl Default for PlannerConfig {
+impl Default for PlannerSettings {
     fn default() -> Self {
         Self {
             robot: Robot::default(),
@@ -126,7 +126,7 @@ const AS_PLANNED: (f64, f64) = (0.02, 0.03);
 #[derive(Debug, Clone)]
 pub struct Planner {
     /// May be changed at any time.
-    pub config: PlannerConfig,
+    pub settings: PlannerSettings,
     angles: Joints,
     speeds: Joints,
     heard: Duration,
@@ -137,10 +137,10 @@ pub struct Planner {
 
 impl Planner {
     /// Assumes the arm at home until it hears otherwise.
-    pub fn new(config: PlannerConfig) -> Self {
+    pub fn new(settings: PlannerSettings) -> Self {
         let home = Joints::zeros();
         let commitments = VecDeque::with_capacity(MOST_COMMITTED);
-        Self { config, angles: home, speeds: home, heard: Duration::ZERO, goal: home, commitments }
+        Self { settings, angles: home, speeds: home, heard: Duration::ZERO, goal: home, commitments }
     }
 
     /// Takes the arm's reported angles and speeds.
@@ -151,7 +151,7 @@ impl Planner {
             self.goal = self.angles;
         }
         // It may have taken another way, or somebody else may have moved it.
-        let (now, robot) = (now.as_secs_f64(), &self.config.robot);
+        let (now, robot) = (now.as_secs_f64(), &self.settings.robot);
         if let Some((angles, _)) = self.planned(now)
             && (angles - self.angles).amax() > AS_PLANNED.0 + AS_PLANNED.1 * self.speeds.amax()
         {
@@ -169,8 +169,8 @@ impl Planner {
     /// Takes joint angles that somebody sent the arm to: it is on its way there.
     pub fn angles(&mut self, data: &[f32], now: Duration) -> Result<(), Malformed> {
         let (goal, _) = joint_target_from_array(data)?;
-        let limits = &self.config.robot.limits;
-        if limits.check(&goal).is_ok() && self.config.robot.clearance(&goal).is_ok() {
+        let limits = &self.settings.robot.limits;
+        if limits.check(&goal).is_ok() && self.settings.robot.clearance(&goal).is_ok() {
             (self.angles, self.speeds) = self.state_at(now.as_secs_f64());
             (self.heard, self.goal) = (now, goal);
             self.commitments.clear();
@@ -189,14 +189,14 @@ impl Planner {
         self.planned(at).unwrap_or_else(|| {
             // The report may be a control period old: go on from it to where the arm was heading.
             let since = (at - self.heard.as_secs_f64()).max(0.0);
-            Move::new(&self.angles, &self.speeds, &self.goal, &self.config.robot.limits).at(since)
+            Move::new(&self.angles, &self.speeds, &self.goal, &self.settings.robot.limits).at(since)
         })
     }
 
     /// Decides about a throw. Times are since the arm's start.
     pub fn throw(&mut self, data: &[f32], now: Duration) -> Result<Catch, NoCatch> {
         let (ball, now) = (Ball::from_array(data)?, now.as_secs_f64());
-        if self.config.strategy == Strategy::Apex {
+        if self.settings.strategy == Strategy::Apex {
             return Ok(Catch { tell_by: now, ..apex_catch(&ball) });
         }
         // Of what is over only the last move still says where the arm is.
@@ -205,14 +205,14 @@ impl Planner {
         }
         let Some(last) = self.commitments.back().map(|c| c.solution.close_at).filter(|at| *at > now) else {
             let caught = self.commitments.back().map(|c| c.solution.close_at);
-            let earliest = caught.map_or(now, |at| at + self.config.regrip);
+            let earliest = caught.map_or(now, |at| at + self.settings.regrip);
             let (solution, slack) = self.plan(&ball, now, now, earliest, f64::INFINITY)?;
             return Ok(self.commit(self.commitments.len(), ball, solution, slack));
         };
         // After the last ball that is waited for …
         if self.commitments.len() < MOST_COMMITTED
             && let Ok((solution, slack)) =
-                self.plan(&ball, now, last, last + self.config.regrip, f64::INFINITY)
+                self.plan(&ball, now, last, last + self.settings.regrip, f64::INFINITY)
         {
             return Ok(self.commit(self.commitments.len(), ball, solution, slack));
         }
@@ -220,7 +220,7 @@ impl Planner {
         let next = self.commitments.iter().position(|c| c.solution.close_at > now).unwrap_or(0);
         let promised = self.commitments[next];
         let close_at = promised.solution.close_at;
-        let before = self.plan(&ball, now, now, now, close_at - self.config.regrip);
+        let before = self.plan(&ball, now, now, now, close_at - self.settings.regrip);
         let (solution, slack) = before.map_err(|_| NoCatch::Busy { close_at })?;
         match self.keeps(&promised, &solution) {
             Some(kept) if self.commitments.len() == next + 1 || same_end(&kept, &promised.solution) => {
@@ -233,7 +233,7 @@ impl Planner {
 
     /// How a promised catch is still made after another one, if it can be.
     fn keeps(&self, promised: &Commitment, before: &Solution) -> Option<Solution> {
-        let (starts, robot) = (before.close_at, &self.config.robot);
+        let (starts, robot) = (before.close_at, &self.settings.robot);
         let (angles, speeds) = before.course.at(starts - before.starts);
         let Solution { close_at, hand, .. } = promised.solution;
         let course = robot.course(&hand, &angles, &speeds, close_at - starts).ok()?;
@@ -252,7 +252,7 @@ impl Planner {
         earliest: f64,
         latest: f64,
     ) -> Result<(Solution, Option<f64>), NoCatch> {
-        let PlannerConfig { robot, reserve, pace, planning_time, .. } = &self.config;
+        let PlannerSettings { robot, reserve, pace, planning_time, .. } = &self.settings;
         let (state_at, looks) = (|at| self.state_at(at), Cell::new(0));
         let (pace, budget) = (*pace, *planning_time);
         Search {

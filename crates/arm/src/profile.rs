@@ -137,6 +137,17 @@ impl Reach {
     }
 }
 
+/// What all six joints pass on their way.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Waypoint {
+    /// Where they are then.
+    pub angles: Joints,
+    /// How fast they are then.
+    pub speeds: Joints,
+    /// Seconds after the start.
+    pub time: f64,
+}
+
 /// All six joints on their way to rest, each as fast as it can or through a place at a given instant.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Move {
@@ -149,21 +160,14 @@ impl Move {
         Self { joints: std::array::from_fn(|i| JointMove::new(angles[i], speeds[i], goal[i], &limits.0[i])) }
     }
 
-    /// From the given angles and speeds through `place` with the speeds `pass` after exactly `time` seconds, then to
-    /// rest. Where the limits do not allow that, as near to it as they do; also says how many radians the worst joint
-    /// is off.
-    pub fn passing(
-        angles: &Joints,
-        speeds: &Joints,
-        place: &Joints,
-        pass: &Joints,
-        time: f64,
-        limits: &Limits,
-    ) -> (Self, f64) {
+    /// From the given angles and speeds through `by`, then to rest. Where the limits do not allow that, as near to it as
+    /// they do; also says how many radians the worst joint is off.
+    pub fn passing(angles: &Joints, speeds: &Joints, by: &Waypoint, limits: &Limits) -> (Self, f64) {
+        let Waypoint { angles: place, speeds: pass, time } = by;
         let mut off = 0.0_f64;
         let joints = std::array::from_fn(|i| {
             let (course, missed) =
-                JointMove::passing(angles[i], speeds[i], place[i], pass[i], time, &limits.0[i]);
+                JointMove::passing(angles[i], speeds[i], place[i], pass[i], *time, &limits.0[i]);
             off = off.max(missed);
             course
         });

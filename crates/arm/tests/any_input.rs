@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use rosless_arm::{
-    ArmConfig, ArmController, ArmInput, ArmOutput, Ball, Control, HandState, Planner, PlannerConfig, Scene,
-    Shooter, Strategy as CatchStrategy,
+    ArmController, ArmInput, ArmOutput, ArmSettings, Ball, Control, HandState, Planner, PlannerSettings,
+    Scene, Shooter, Strategy as CatchStrategy,
 };
 
 #[derive(Debug, Clone)]
@@ -54,8 +54,8 @@ proptest! {
         timed in any::<bool>(),
     ) {
         let control = if timed { Control::Timed } else { Control::Pd };
-        let mut arm = ArmController::new(ArmConfig { control, ..Default::default() });
-        let limits = arm.config().robot.limits;
+        let mut arm = ArmController::new(ArmSettings { control, ..Default::default() });
+        let limits = arm.settings().robot.limits;
         let mut now = Duration::ZERO;
         let (mut closed, mut last_move) = (false, Duration::ZERO);
         for event in &events {
@@ -107,7 +107,7 @@ proptest! {
         let _ = shooter.aim(&data);
         let _ = shooter.fire(time, now);
         for strategy in [CatchStrategy::Apex, CatchStrategy::Best] {
-            let mut planner = Planner::new(PlannerConfig { strategy, ..Default::default() });
+            let mut planner = Planner::new(PlannerSettings { strategy, ..Default::default() });
             let _ = planner.arm_state(&more, now);
             if let Ok(catch) = planner.throw(&data, now) {
                 let _ = Ball::from_array(&catch.hand.to_array());

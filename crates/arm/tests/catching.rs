@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use nalgebra::Vector3;
 use rosless_arm::{
-    ArmConfig, ArmController, ArmInput, ArmOutput, Ball, Control, HandState, Joints, Launcher, LetGo, Limits,
-    NoCatch, Planner, PlannerConfig, Refusal, Robot, Seeded, Strategy, Unreachable,
+    ArmController, ArmInput, ArmOutput, ArmSettings, Ball, Control, HandState, Joints, Launcher, LetGo,
+    Limits, NoCatch, Planner, PlannerSettings, Refusal, Robot, Seeded, Strategy, Unreachable,
     bound::{Feasibility, Question},
-    evaluate::{Outcome, Setup, Simulation, Throw, evaluate, feasibility},
+    evaluate::{Outcome, Setup, Simulation, Throw, Trial, evaluate, feasibility},
     planner::apex_catch,
 };
 
@@ -112,7 +112,7 @@ fn number(name: &str, otherwise: u32) -> u32 {
 #[test]
 fn nearly_every_throw_is_caught_that_is_not_proven_impossible() {
     let (throws, effort) = (number("ROSLESS_ARM_THROWS", 60), number("ROSLESS_ARM_EFFORT", 10_000));
-    let report = evaluate(&best(), throws, 11, effort, drop);
+    let report = evaluate(&best(), Trial { throws, seed: 11, effort }, drop);
     let total = &report.total;
     println!("{total:?}");
     assert!(100 * total.caught >= 95 * total.possible, "{total:?}");
@@ -245,7 +245,7 @@ fn links_stay_above_the_floor_and_off_each_other() {
             assert!(touch.is_ok(), "{throw:?}: {touch:?}");
         }
     }
-    let mut arm = ArmController::new(ArmConfig::default());
+    let mut arm = ArmController::new(ArmSettings::default());
     drain(&mut arm);
     for angles in [[2.0, 0.0, 0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 3.0, 0.0, 0.0, 0.0]] {
         arm.handle(ArmInput::Angles(&angles), seconds(1.0));
@@ -256,7 +256,7 @@ fn links_stay_above_the_floor_and_off_each_other() {
 
 #[test]
 fn best_prefers_the_highest_point() {
-    let mut planner = Planner::new(PlannerConfig { strategy: Strategy::Best, ..Default::default() });
+    let mut planner = Planner::new(PlannerSettings { strategy: Strategy::Best, ..Default::default() });
     let shot = throw(-0.2, -1.2, 0.2, 0.9, 4.6);
     let ball = shot.launcher.release(shot.speed, 1.0);
     let plan = planner.throw(&ball.to_array(), seconds(1.0)).unwrap();
@@ -268,7 +268,7 @@ fn best_prefers_the_highest_point() {
 fn best_says_how_late_the_arm_would_be() {
     let slow = Robot { limits: Limits::uniform(4.0, 1.0, 10.0), ..Default::default() };
     let mut planner =
-        Planner::new(PlannerConfig { robot: slow, strategy: Strategy::Best, ..Default::default() });
+        Planner::new(PlannerSettings { robot: slow, strategy: Strategy::Best, ..Default::default() });
     let ball = throw(0.0, -1.0, 0.0, 0.9, 4.0).launcher.release(4.0, 1.0);
     let reason = planner.throw(&ball.to_array(), seconds(1.0)).unwrap_err();
     assert!(matches!(reason, NoCatch::TooLate { short } if short > 0.1), "{reason}");
@@ -278,8 +278,8 @@ fn best_says_how_late_the_arm_would_be() {
 #[test]
 fn the_planner_knows_where_the_arm_was_sent() {
     let catch = |told: bool| {
-        let mut planner = Planner::new(PlannerConfig { strategy: Strategy::Best, ..Default::default() });
-        let mut arm = ArmController::new(ArmConfig { control: Control::Timed, ..Default::default() });
+        let mut planner = Planner::new(PlannerSettings { strategy: Strategy::Best, ..Default::default() });
+        let mut arm = ArmController::new(ArmSettings { control: Control::Timed, ..Default::default() });
         let away = [0.9, 0.6, 0.9, 0.5, 0.4, 0.3];
         arm.handle(ArmInput::Angles(&away), seconds(1.0));
         if told {
@@ -303,8 +303,8 @@ fn the_planner_knows_where_the_arm_was_sent() {
 fn best_counts_the_time_it_needs_for_planning() {
     let ball = throw(-0.2, -1.2, 0.2, 0.9, 4.6).launcher.release(4.6, 1.0);
     let slack = |pace| {
-        let config = PlannerConfig { strategy: Strategy::Best, pace, ..Default::default() };
-        let catch = Planner::new(config).throw(&ball.to_array(), seconds(1.0)).unwrap();
+        let settings = PlannerSettings { strategy: Strategy::Best, pace, ..Default::default() };
+        let catch = Planner::new(settings).throw(&ball.to_array(), seconds(1.0)).unwrap();
         (catch.slack.unwrap(), catch.tell_by)
     };
     let ((quick, at_once), (slow, later)) = (slack(0.0), slack(2e-5));
@@ -312,7 +312,7 @@ fn best_counts_the_time_it_needs_for_planning() {
     // Whoever needs longer than the ball flies catches nothing.
     let mut setup = best();
     (setup.planner.pace, setup.planner.planning_time) = (2e-3, 2.0);
-    let report = evaluate(&setup, 12, 11, 1, drop);
+    let report = evaluate(&setup, Trial { throws: 12, seed: 11, effort: 1 }, drop);
     assert_eq!(report.total.caught, 0, "{report:?}");
 }
 
@@ -339,7 +339,7 @@ fn ten_days_of_uptime_do_not_cost_the_catch() {
 
 #[test]
 fn the_arm_reports_while_moving_and_rests_at_its_target() {
-    let mut arm = ArmController::new(ArmConfig::default());
+    let mut arm = ArmController::new(ArmSettings::default());
     drain(&mut arm);
     arm.handle(ArmInput::Angles(&[0.5, 0.0, 0.0, 0.0, 0.0, 0.0]), seconds(1.0));
     let mut angles = Vec::new();
@@ -362,7 +362,7 @@ fn the_arm_reports_while_moving_and_rests_at_its_target() {
 
 #[test]
 fn the_hand_closes_at_the_planned_instant_and_opens_after_three_seconds() {
-    let mut arm = ArmController::new(ArmConfig::default());
+    let mut arm = ArmController::new(ArmSettings::default());
     arm.handle(ArmInput::CloseAt(1.5), seconds(1.0));
     // The process was late: nothing was done for half a second.
     arm.advance(seconds(2.0));
@@ -372,7 +372,7 @@ fn the_hand_closes_at_the_planned_instant_and_opens_after_three_seconds() {
 
 #[test]
 fn a_second_throw_opens_the_hand_in_time() {
-    let mut arm = ArmController::new(ArmConfig::default());
+    let mut arm = ArmController::new(ArmSettings::default());
     for release in [1.0, 2.0] {
         arm.handle(ArmInput::CloseAt(release + 0.25), seconds(release as f64));
         arm.handle(ArmInput::Target(&upright_at(0.0, 0.5, 0.2)), seconds(release as f64));
@@ -387,7 +387,7 @@ fn an_unreachable_target_cancels_its_own_closing_only() {
     let unreachable = upright_at(0.0, 1.0, 0.0);
     // In either order of arrival, the hand stays open.
     for close_first in [true, false] {
-        let mut arm = ArmController::new(ArmConfig::default());
+        let mut arm = ArmController::new(ArmSettings::default());
         if close_first {
             arm.handle(ArmInput::CloseAt(1.3), seconds(1.0));
         }
@@ -404,7 +404,7 @@ fn an_unreachable_target_cancels_its_own_closing_only() {
         assert_eq!(hand_moves(&drain(&mut arm)), [(true, 5.5)]);
     }
     // A reachable throw in the air is still caught.
-    let mut arm = ArmController::new(ArmConfig::default());
+    let mut arm = ArmController::new(ArmSettings::default());
     arm.handle(ArmInput::CloseAt(1.375), seconds(1.0));
     arm.handle(ArmInput::Target(&reachable), seconds(1.0));
     arm.handle(ArmInput::CloseAt(1.5), seconds(1.1));
@@ -456,7 +456,7 @@ fn two_throws_shortly_after_each_other_keep_their_own_closing_times() {
                 throws[i].launcher.release(throws[i].speed, if i == 0 { 1.0 } else { 1.125 }).to_array()
             });
             let plans = balls.map(|ball| apex_catch(&Ball::from_array(&ball).unwrap()));
-            let mut arm = ArmController::new(ArmConfig::default());
+            let mut arm = ArmController::new(ArmSettings::default());
             let together = matches!(order, [Close(_), Close(_), ..] | [Target(_), Target(_), ..]);
             for (k, part) in order.into_iter().enumerate() {
                 let now = seconds(if k < 2 && !together { 1.01 } else { 1.13 } + 1e-3 * k as f64);
@@ -490,7 +490,7 @@ fn a_throw_on_another_clock_is_let_go_once() {
     for (shot, close_first) in [(near, true), (near, false), (far, true), (far, false)] {
         let ball = shot.launcher.release(shot.speed, 9000.0).to_array();
         let plan = apex_catch(&Ball::from_array(&ball).unwrap());
-        let mut arm = ArmController::new(ArmConfig::default());
+        let mut arm = ArmController::new(ArmSettings::default());
         arm.handle(ArmInput::Ball(&ball), seconds(1.0));
         let (close, target) = (ArmInput::CloseAt(plan.close_at as f32), plan.hand.to_array());
         let inputs = [close, ArmInput::Target(&target)];
@@ -505,7 +505,7 @@ fn a_throw_on_another_clock_is_let_go_once() {
 
 #[test]
 fn the_arm_tells_its_state_at_the_instant_the_hand_closes() {
-    let mut arm = ArmController::new(ArmConfig::default());
+    let mut arm = ArmController::new(ArmSettings::default());
     arm.handle(ArmInput::CloseAt(1.25), seconds(1.0));
     arm.handle(ArmInput::Target(&upright_at(0.0, 0.5, 0.2)), seconds(1.0));
     let planned = arm.clone();
@@ -523,7 +523,7 @@ fn the_arm_tells_its_state_at_the_instant_the_hand_closes() {
 
 #[test]
 fn a_flood_of_closing_times_closes_the_hand_once() {
-    let mut arm = ArmController::new(ArmConfig::default());
+    let mut arm = ArmController::new(ArmSettings::default());
     for k in 0..10_000 {
         arm.handle(ArmInput::CloseAt(2.0), seconds(1.0 + f64::from(k) * 1e-5));
         arm.handle(ArmInput::CloseAt(f32::NAN), seconds(1.0 + f64::from(k) * 1e-5));
@@ -535,7 +535,7 @@ fn a_flood_of_closing_times_closes_the_hand_once() {
 #[test]
 fn a_newer_throw_waits_for_its_turn() {
     for control in [Control::Pd, Control::Timed] {
-        let mut arm = ArmController::new(ArmConfig { control, ..Default::default() });
+        let mut arm = ArmController::new(ArmSettings { control, ..Default::default() });
         for (close, z, now) in [(1.5, 0.2, 1.0), (1.75, -0.2, 1.25)] {
             arm.handle(ArmInput::CloseAt(close), seconds(now));
             arm.handle(ArmInput::Target(&upright_at(0.0, 0.5, z)), seconds(now));
@@ -551,7 +551,7 @@ fn a_newer_throw_waits_for_its_turn() {
 
 #[test]
 fn an_earlier_catch_comes_first_whenever_it_is_told() {
-    let mut arm = ArmController::new(ArmConfig { control: Control::Timed, ..Default::default() });
+    let mut arm = ArmController::new(ArmSettings { control: Control::Timed, ..Default::default() });
     for (close, z) in [(2.0, 0.2), (1.5, -0.2)] {
         arm.handle(ArmInput::CloseAt(close), seconds(1.0));
         arm.handle(ArmInput::Target(&upright_at(0.0, 0.5, z)), seconds(1.0));
@@ -564,7 +564,7 @@ fn an_earlier_catch_comes_first_whenever_it_is_told() {
 
 #[test]
 fn a_moving_hand_is_where_it_was_told_to_be_just_when_it_closes() {
-    let mut arm = ArmController::new(ArmConfig { control: Control::Timed, ..Default::default() });
+    let mut arm = ArmController::new(ArmSettings { control: Control::Timed, ..Default::default() });
     let (q, v) = (Joints::new(0.4, 0.1, 0.5, 0.0, -0.3, 0.1), Joints::new(2.0, 0.0, 3.0, 0.0, -1.0, 0.0));
     let hand = Robot::default().hand_state(&q, &v);
     // In either order of arrival.
@@ -586,7 +586,7 @@ fn a_moving_hand_is_where_it_was_told_to_be_just_when_it_closes() {
 
 #[test]
 fn a_closing_time_already_over_waits_for_its_target() {
-    let mut arm = ArmController::new(ArmConfig::default());
+    let mut arm = ArmController::new(ArmSettings::default());
     arm.handle(ArmInput::CloseAt(1.0), seconds(1.002));
     arm.handle(ArmInput::Target(&upright_at(0.0, 0.0, -1.0)), seconds(1.004));
     arm.advance(seconds(2.0));
@@ -598,7 +598,7 @@ fn a_closing_time_already_over_waits_for_its_target() {
 
 #[test]
 fn bad_input_is_refused_with_a_reason_and_without_effect() {
-    let mut arm = ArmController::new(ArmConfig::default());
+    let mut arm = ArmController::new(ArmSettings::default());
     drain(&mut arm);
     let mut moving = upright_at(0.0, 0.5, 0.2);
     moving[12] = 1.0;
@@ -633,7 +633,7 @@ fn bad_input_is_refused_with_a_reason_and_without_effect() {
 #[test]
 fn a_throw_while_moving_starts_from_the_motion() {
     for control in [Control::Pd, Control::Timed] {
-        let mut arm = ArmController::new(ArmConfig { control, ..Default::default() });
+        let mut arm = ArmController::new(ArmSettings { control, ..Default::default() });
         arm.handle(ArmInput::Angles(&[1.2, 0.0, 0.0, 0.0, 0.0, 0.0]), seconds(0.0));
         arm.advance(seconds(0.15));
         let before = arm.state_at(seconds(0.15));

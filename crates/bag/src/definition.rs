@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use rosless_schema::{Kind, MessageType, RULE, Registry, SchemaError, short_name};
+use rosless_schema::{Kind, MessageType, RULE, Registry, SchemaError, Source, short_name};
 
 /// Text that says how messages of a type look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,7 +55,8 @@ impl Definition {
         let mut registry = Registry::new();
         for (name, text) in &parts {
             let (package, ty) = name.split_once('/').unwrap_or(("", name));
-            registry.add_source(Kind::Msg, package, &plain(ty, &implied), name, &renamed(text, &implied));
+            let (plain, text) = (plain(ty, &implied), renamed(text, &implied));
+            registry.add_source(Source { kind: Kind::Msg, package, name: &plain, file: name, text: &text });
         }
         let (package, ty) = parts[0].0.split_once('/').unwrap_or(("", &parts[0].0));
         registry.message_type(&format!("{package}/msg/{}", plain(ty, &implied)))

@@ -4,6 +4,7 @@ use std::{fmt, io, path::Path};
 
 /// Why a recording cannot be written or read.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "fields are named in the text of each")]
 pub enum Error {
     /// The disk is full, or what this user may have of it.
     #[error("{path}: the disk is full: {error}")]

@@ -223,6 +223,11 @@ impl BagWriter {
         Ok(this)
     }
 
+    /// How many messages of each topic there are.
+    pub(crate) fn per_topic(&self) -> BTreeMap<String, u64> {
+        self.topics.iter().map(|known| (known.topic.name.clone(), known.count)).collect()
+    }
+
     fn at(folder: &Path, options: BagOptions) -> Self {
         let folder = folder.to_owned();
         Self { folder, options, topics: Vec::new(), part: None, number: 0, files: Vec::new(), bytes: 0 }

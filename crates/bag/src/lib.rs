@@ -9,6 +9,24 @@
 //! | the same off the receiving path, with bounded memory | [`Recorder`] |
 //! | read any of them, also unfinished ones | [`Bag`] |
 //! | definitions of types as files carry them | [`Definition`] |
+//!
+//! ```
+//! use rosless_bag::{Bag, BagOptions, BagWriter, Definition, Filter, Message, Topic};
+//! use rosless_schema::Registry;
+//!
+//! let folder = std::env::temp_dir().join(format!("rosless-bag-example-{}", std::process::id()));
+//! let ty = "std_msgs/msg/String";
+//! let definition = Definition::of(&Registry::embedded(), ty).expect("built in");
+//! let mut writer = BagWriter::create(&folder, BagOptions::default())?;
+//! let topic = writer.add_topic(Topic {
+//!     name: "/chatter".into(), ty: ty.into(), encoding: "cdr".into(), definition, ..Topic::default()
+//! });
+//! writer.write(topic, Message { log_time: 1, data: vec![0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0], ..Message::default() })?;
+//! writer.finish()?;
+//! assert_eq!(Bag::open(&folder)?.messages(&Filter::default()).count(), 1);
+//! # std::fs::remove_dir_all(&folder).unwrap();
+//! # Ok::<(), rosless_bag::Error>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod compression;

@@ -110,6 +110,7 @@ const OVERHEAD: usize = 64;
 #[derive(Debug)]
 pub struct Recorder {
     shared: Arc<Shared>,
+    before: BTreeMap<String, u64>,
     thread: Option<JoinHandle<Result<Metadata>>>,
 }
 
@@ -123,6 +124,7 @@ impl Recorder {
             true => BagWriter::resume(folder, options.bag.clone())?,
             false => BagWriter::create(folder, options.bag.clone())?,
         };
+        let before = bag.per_topic();
         let state = State {
             status: Status { part: bag.current(), parts: 1, ..Status::default() },
             ..State::default()
@@ -142,7 +144,12 @@ impl Recorder {
             failure: None,
         };
         let thread = std::thread::Builder::new().name("recorder".into()).spawn(move || writer.run());
-        Ok(Self { shared, thread: Some(thread.map_err(Error::file(folder))?) })
+        Ok(Self { shared, before, thread: Some(thread.map_err(Error::file(folder))?) })
+    }
+
+    /// How many messages of each topic were there before this recorder went on with the folder.
+    pub fn before(&self) -> &BTreeMap<String, u64> {
+        &self.before
     }
 
     /// Makes a topic known; the number is for [`push`](Self::push).

@@ -58,6 +58,16 @@ pub struct McapWriter {
     message_count: u64,
     all_times: Option<(u64, u64)>,
     summary: Summary,
+    /// Schemas and channels that are in no chunk of the file yet.
+    undefined: Vec<u8>,
+    defined: Defined,
+}
+
+/// How much of the summary's schemas and channels is in the file: how many of each, and how many bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Defined {
+    schemas: (usize, usize),
+    channels: (usize, usize),
 }
 
 /// The records of the summary as they will be written, one group per kind.
@@ -97,6 +107,8 @@ impl McapWriter {
             message_count: 0,
             all_times: None,
             summary: Summary::default(),
+            undefined: Vec::new(),
+            defined: Defined::default(),
         })
     }
 
@@ -117,6 +129,7 @@ impl McapWriter {
                 record::schema(&mut bytes, schema, &key.0, &topic.definition.encoding, &key.1);
                 self.schemas.insert(key, schema);
                 self.open_chunk().extend(&bytes);
+                self.undefined.extend(&bytes);
                 self.summary.schemas.extend(bytes);
                 schema
             }
@@ -128,6 +141,7 @@ impl McapWriter {
         let mut bytes = Vec::new();
         record::channel(&mut bytes, id, schema, &topic.name, &topic.encoding, &metadata);
         self.open_chunk().extend(&bytes);
+        self.undefined.extend(&bytes);
         self.summary.channels.extend(bytes);
         self.channels.push(Channel { count: 0, unwritten: 0, index: Vec::new() });
         Ok(id)
@@ -218,6 +232,9 @@ impl McapWriter {
     pub fn finish(mut self) -> Result<u64> {
         // What no longer fits is lost; the rest deserves its indexes.
         let flushed = self.flush();
+        // What is said at the end must have been said before.
+        self.summary.schemas.truncate(self.defined.schemas.1);
+        self.summary.channels.truncate(self.defined.channels.1);
         let mut last = Vec::new();
         record::data_end(&mut last);
         let base = self.file.position();
@@ -257,15 +274,16 @@ impl McapWriter {
         let (first, last) = self.all_times.unwrap_or_default();
         record::put(out, op::STATISTICS, |out| {
             out.u64(self.message_count);
-            out.u16(u16::try_from(self.schemas.len()).unwrap_or(u16::MAX));
-            out.u32(self.channels.len() as u32);
+            out.u16(u16::try_from(self.defined.schemas.0).unwrap_or(u16::MAX));
+            out.u32(self.defined.channels.0 as u32);
             out.u32(self.attachment_count);
             out.u32(self.metadata_count);
             out.u32(self.chunks);
             out.u64(first);
             out.u64(last);
             out.sized(|out| {
-                for (id, channel) in (1..).zip(&self.channels) {
+                // As other writers do: who said nothing is not in this table.
+                for (id, channel) in (1..).zip(&self.channels).filter(|(_, channel)| channel.count > 0) {
                     out.u16(id);
                     out.u64(channel.count);
                 }
@@ -282,6 +300,8 @@ impl McapWriter {
         let start = self.chunk_start();
         if self.chunk.is_empty() {
             self.chunk.resize(start, 0);
+            // Those of a chunk that the disk refused come again.
+            self.chunk.extend(&self.undefined);
         }
         &mut self.chunk
     }
@@ -339,6 +359,11 @@ impl McapWriter {
         chunk.clear();
         self.chunk = chunk;
         let place = written?;
+        self.undefined.clear();
+        self.defined = Defined {
+            schemas: (self.schemas.len(), self.summary.schemas.len()),
+            channels: (self.channels.len(), self.summary.channels.len()),
+        };
         if !places.is_empty() {
             self.all_times = Some(widen(Some(widen(self.all_times, first)), last));
         }

@@ -173,8 +173,11 @@ pub fn terminal_size() -> (usize, usize) {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Colour {
+    /// What is well.
     Green = 32,
+    /// What wants a look.
     Yellow = 33,
+    /// What is wrong.
     Red = 31,
 }
 

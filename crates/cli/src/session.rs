@@ -9,7 +9,7 @@ use std::{
 };
 
 use rosless_graph::{
-    CallError, Completeness, Context, ContextOptions, EventLoop, Graph, Node, Publisher, Qos, RawClient,
+    CallError, Completeness, Context, ContextOptions, EventLoop, Graph, Node, Publisher, RawClient,
     RawPublisher, TypeAndHash, config::Settings, parameters::ParameterClient,
 };
 use rosless_wire::{Message, Service};
@@ -261,7 +261,7 @@ impl<S: 'static> Session<S> {
     /// # Errors
     /// When its endpoints cannot be made.
     pub fn raw_client(&self, service: &str, types: [TypeAndHash<'_>; 2]) -> Result<RawClient<S>> {
-        Ok(self.event_loop.raw_client(&self.node, service, types[0], types[1], Qos::services())?)
+        Ok(self.event_loop.raw_client(&self.node, service, types[0], types[1])?)
     }
 
     /// Calls with a payload and waits for the answer's.

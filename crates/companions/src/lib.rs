@@ -1,6 +1,14 @@
 //! What stands beside a motion-capture system: markers to try things with, their display, and a robot's ground truth.
 //!
 //! Messages go in, messages come out; there is neither socket nor clock here.
+//!
+//! ```
+//! use rosless_companions::{Visualiser, column_of_markers};
+//!
+//! let shapes = Visualiser::default().markers(&column_of_markers());
+//! assert_eq!(shapes.markers.len(), 10);
+//! assert_eq!(shapes.markers[3].id, 3);
+//! ```
 
 #![forbid(unsafe_code)]
 

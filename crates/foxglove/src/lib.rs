@@ -10,6 +10,18 @@
 //!
 //! The three subprotocols differ in their names and in what their clients know. The messages are the same but for one: the
 //! newest tells each definition once and gives it a number, by which channels then name it ([`Told`]).
+//!
+//! ```
+//! use rosless_foxglove::{Request, Session, choose, message};
+//!
+//! assert_eq!(choose(["foxglove.sdk.v1"].into_iter()), Some("foxglove.sdk.v1"));
+//! let said = r#"{"op": "subscribe", "subscriptions": [{"id": 7, "channelId": 1}]}"#;
+//! let Ok(Request::Subscribe(wanted)) = Request::text(said) else { panic!("it subscribes") };
+//! let mut client = Session::default();
+//! assert_eq!(client.subscribe(wanted[0]), Ok(true));
+//! let frames: Vec<_> = client.subscriptions_of(1).map(|id| message::data(id, 0, b"payload")).collect();
+//! assert_eq!(frames.len(), 1);
+//! ```
 #![forbid(unsafe_code)]
 
 mod catalogue;

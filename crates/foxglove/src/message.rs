@@ -20,8 +20,11 @@ pub fn server_info(name: &str, session: &str, capabilities: &[&str], metadata: &
 /// How grave a status is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
+    /// For whoever reads along.
     Info = 0,
+    /// Something is lost or late.
     Warning = 1,
+    /// Something asked for cannot be had.
     Error = 2,
 }
 

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 /// One message of a client.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "fields are named as in the protocol")]
 pub enum Request {
     /// Wants messages of channels.
     Subscribe(Vec<Subscription>),

@@ -20,7 +20,7 @@ use rosless_protocol::{
     message::{Announcement, Command, Control, Kind as ControlKind, State},
     name::SystemId,
 };
-use rosless_schema::{Comments, DynamicMessage, Kind, Registry, TypeDescription, parse};
+use rosless_schema::{Comments, DynamicMessage, Kind, Registry, Source, TypeDescription, parse};
 use rosless_ur::{
     driver::{self, Link},
     sim,
@@ -266,9 +266,10 @@ pub fn types(input: &[u8]) {
         }
     }
     for kind in Kind::ALL {
-        if parse(kind, "pkg", "Type", "Type.x", &text).is_ok() {
+        let source = Source { kind, package: "pkg", name: "Type", file: "Type.x", text: &text };
+        if parse(source).is_ok() {
             let mut registry = Registry::new();
-            registry.add_source(kind, "pkg", "Type", "Type.x", &text);
+            registry.add_source(source);
             try_out(&registry, &format!("pkg/{}/Type", kind.as_str()));
         }
     }

@@ -99,7 +99,9 @@ fn round_trips(place: &str) {
     println!("  raw UDP          {:>7.1} µs", micros(raw));
     println!("  bare RustDDS     {:>7.1} µs", micros(bare));
     let figure = Figure::new("graph", format!("topic round trip{place}, beside raw UDP"), micros(ours), "µs");
-    figure.against("raw UDP", micros(raw)).note(slow.join(", ")).tell();
+    let figure = figure.against("raw UDP", micros(raw)).note(slow.join(", "));
+    // On one core there is nobody to wake, so that what is left is what DDS does beside sending.
+    if place.is_empty() { figure.ratio_at_most(1.5) } else { figure }.tell();
     for (what, time) in [("topic, ours", ours), ("service, ours", median(calls))] {
         let name = format!("{} round trip{place}, median", what.trim_end_matches(", ours"));
         let figure = Figure::new("graph", name, micros(time), "µs").against("bare RustDDS", micros(bare));
@@ -119,7 +121,7 @@ fn round_trips(place: &str) {
                 ours.as_secs_f64() / cyclone.as_secs_f64()
             );
             let figure = Figure::new("graph", compared_with_cyclone, micros(ours), "µs");
-            figure.against("Cyclone's ddsperf", micros(cyclone)).tell();
+            figure.against("Cyclone's ddsperf", micros(cyclone)).ratio_at_most(1.0).tell();
         }
         None => {
             let reason = "ddsperf is not there (Debian package cyclonedds-tools)";
@@ -441,9 +443,9 @@ fn measure_idle_nodes(watched: Duration) {
         println!("  CPU      {cpu:.4} % of a core");
         println!("  RSS      {memory:.1} MB");
         let name = |what: &str| format!("idle node, {range}, {what}");
-        Figure::new("graph", name("share of a core"), cpu, "%").at_most(0.1).tell();
+        Figure::new("graph", name("share of a core"), cpu, "%").at_most(0.05).tell();
         let threads = format!("{} threads", after.threads.len());
-        Figure::new("graph", name("resident memory"), memory, "MB").at_most(15.0).note(threads).tell();
+        Figure::new("graph", name("resident memory"), memory, "MB").at_most(12.0).note(threads).tell();
         println!("  threads  {}", after.threads.len());
         for thread in &after.threads {
             let then = before.threads.iter().find(|then| then.id == thread.id);

@@ -13,10 +13,15 @@ use crate::config::UsageError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Severity {
+    /// For whoever looks for a fault.
     Debug = 10,
+    /// As it should be.
     Info = 20,
+    /// Something is odd, and the work goes on.
     Warn = 30,
+    /// Something asked for did not happen.
     Error = 40,
+    /// The process ends.
     Fatal = 50,
 }
 

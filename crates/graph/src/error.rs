@@ -2,6 +2,7 @@ use std::io;
 
 /// What can go wrong when a node or one of its parts is made. Samples that go wrong later are counted, not errors.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "fields are named in the text of each")]
 pub enum Error {
     /// An argument, an environment variable or a name the user gave is wrong: exit with code 2.
     #[error("{0}")]
@@ -9,12 +10,16 @@ pub enum Error {
     /// The program declares a parameter twice, or without name or type.
     #[error("{0}")]
     Parameter(String),
+    /// RustDDS refused to make something, with its reason.
     #[error("cannot {what}: {reason}{}", advice(reason))]
     Dds { what: String, reason: String },
+    /// The system refused something the process lives by: a socket, a signal, a file.
     #[error("{what}: {source}{}", advice(&source.to_string()))]
     Io { what: &'static str, source: io::Error },
+    /// Something was to be registered with a loop that is gone.
     #[error("the event loop has ended")]
     LoopEnded,
+    /// A second loop was asked for.
     #[error(
         "the context has an event loop already, and can have only one; register callbacks with that one's handle"
     )]

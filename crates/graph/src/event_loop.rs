@@ -192,6 +192,7 @@ impl<S: 'static> EventLoop<S> {
         Ok(Self { core, handle })
     }
 
+    /// What callbacks clone and keep to register more from inside; it does not keep the loop alive.
     pub fn handle(&self) -> Handle<S> {
         self.handle.clone()
     }

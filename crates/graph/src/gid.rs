@@ -13,9 +13,13 @@ pub struct GidPrefix(pub [u8; 12]);
 /// The DDS implementation behind a gid. It decides how service requests are identified on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Vendor {
+    /// Eclipse Cyclone DDS, `rmw_cyclonedds_cpp`.
     Cyclone,
+    /// eProsima Fast DDS, `rmw_fastrtps_cpp`.
     FastDds,
+    /// RustDDS: ourselves, and others built on it.
     RustDds,
+    /// Another, by its number.
     Other([u8; 2]),
 }
 

@@ -16,6 +16,7 @@ pub(crate) const PARAMETER: &str = "service_introspection";
 /// How much is told of each call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Introspection {
+    /// Nothing.
     #[default]
     Off,
     /// Who asked whom when.

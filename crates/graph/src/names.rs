@@ -10,7 +10,9 @@ use crate::config::{RemapKind, RemapRule};
 /// What kind of endpoint a name is for; remapping rules may be limited to one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndpointKind {
+    /// A publisher or a subscription.
     Topic,
+    /// A server or a client; an action is made of services and topics.
     Service,
 }
 

@@ -10,21 +10,27 @@ use rustdds::{
 /// How hard a publisher tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reliability {
+    /// What is lost is sent again.
     Reliable,
+    /// What is lost is lost.
     BestEffort,
 }
 
 /// Whether late joiners get earlier samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
+    /// They get what comes next.
     Volatile,
+    /// They get what the publisher still keeps.
     TransientLocal,
 }
 
 /// How many samples are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum History {
+    /// The newest so many.
     KeepLast(u32),
+    /// Everything, within limits; a reliable publisher waits when a reader is full.
     KeepAll,
     /// A remote endpoint did not say (DDS discovery need not carry the history).
     Unknown,
@@ -33,7 +39,9 @@ pub enum History {
 /// Who asserts that a publisher is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Liveliness {
+    /// The DDS implementation, as long as the process lives.
     Automatic,
+    /// The publisher itself, by publishing.
     ManualByTopic,
 }
 

@@ -61,6 +61,7 @@ impl Supervisor {
         self.watchdog
     }
 
+    /// Tells it; a supervisor that does not listen is no failure.
     pub fn say(&self, word: Word) {
         if let Err(error) = self.socket.send(word.to_string().as_bytes()) {
             log::debug!("the supervisor did not hear {word}: {error}");
@@ -71,9 +72,11 @@ impl Supervisor {
 /// What a daemon says to its supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
+    /// All endpoints are made.
     Ready,
     /// The event loop and DDS still turn.
     Alive,
+    /// The end has begun and may take a moment.
     Stopping,
 }
 

@@ -7,8 +7,16 @@
 //! | folders, keys, certificates and signatures (feature `signing`, which links OpenSSL) | `Keystore` |
 //!
 //! The first two are text in, text out; time is an argument.
+//!
+//! ```
+//! use rosless_keystore::{permissions::governance_xml, policy::{Enclave, Policy}};
+//!
+//! let policy = Policy { enclaves: vec![Enclave::of_everything("/lab/arm")] };
+//! let again = Policy::parse(&policy.to_xml(), |_| Err("nothing is included".to_owned())).unwrap();
+//! assert_eq!(again, policy);
+//! assert!(governance_xml(3).contains("<id>3</id>"));
+//! ```
 #![forbid(unsafe_code)]
-#![warn(missing_docs)]
 
 #[cfg(feature = "signing")]
 mod check;

@@ -128,15 +128,6 @@ impl Chain {
         self.carried(joints).apply(&self.tool.translation.vector)
     }
 
-    /// The frame behind each joint.
-    pub fn link_frames(&self, joints: &Joints) -> [Isometry3<f64>; JOINTS] {
-        let mut moved = Rigid::identity();
-        std::array::from_fn(|i| {
-            moved = moved.then(&Rigid::about(&self.axes[i], joints[i]));
-            moved.then(&Rigid::of(&self.links[i])).pose()
-        })
-    }
-
     /// The base, the origins of the links and the tool: the corners of the arm's skeleton.
     pub fn skeleton(&self, joints: &Joints) -> [Vector3<f64>; JOINTS + 2] {
         let mut points = [Vector3::zeros(); JOINTS + 2];

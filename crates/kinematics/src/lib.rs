@@ -21,7 +21,6 @@
 //! | [`describe`] | what does a viewer need to draw it? |
 
 #![forbid(unsafe_code)]
-#![warn(missing_docs)]
 
 pub mod analytic;
 pub mod builtin;

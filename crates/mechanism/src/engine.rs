@@ -7,12 +7,12 @@ use rosless_engine::Now;
 use crate::{
     GoalId, Time,
     doll::{self, Doll},
-    params::{Params, secs},
     part::{Part, Verdict, accept, ask, block, report, settle, streamed},
     pedestal::{self, Pedestal},
     profile::BadSample,
     sequence::{Activity, Event, Mechanism, Origin, Outcome, STOPPING},
-    sources::{Source, Sources, Stamps},
+    settings::{Settings, secs},
+    sources::{Arrival, Source, Sources, Stamps},
     status::Trust,
 };
 
@@ -175,7 +175,7 @@ pub struct Status {
 /// after the first command.
 #[derive(Debug)]
 pub struct Engine {
-    params: Params,
+    settings: Settings,
     pedestal: Part<Pedestal>,
     doll: Part<Doll>,
     sources: Sources,
@@ -193,9 +193,9 @@ pub struct Engine {
 
 impl Engine {
     /// An engine that knows nothing of the mechanism yet.
-    pub fn new(params: Params) -> Self {
+    pub fn new(settings: Settings) -> Self {
         Self {
-            params,
+            settings,
             pedestal: Part::new(Which::Pedestal),
             doll: Part::new(Which::Doll),
             sources: Sources::default(),
@@ -210,13 +210,13 @@ impl Engine {
     }
 
     /// The parameters that count.
-    pub fn params(&self) -> &Params {
-        &self.params
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// New parameters count from the next step on; tolerances and timeouts at once.
-    pub fn set_params(&mut self, params: Params) {
-        self.params = params;
+    pub fn set_settings(&mut self, settings: Settings) {
+        self.settings = settings;
     }
 
     /// What to do next.
@@ -226,8 +226,8 @@ impl Engine {
 
     /// When to call again although nothing happens.
     pub fn next_deadline(&self, now: Time) -> Option<Time> {
-        let pedestal = self.pedestal.sequencer.next_deadline(&self.params, now);
-        let doll = self.doll.sequencer.next_deadline(&self.params, now);
+        let pedestal = self.pedestal.sequencer.next_deadline(&self.settings, now);
+        let doll = self.doll.sequencer.next_deadline(&self.settings, now);
         pedestal.into_iter().chain(doll).min()
     }
 
@@ -243,15 +243,15 @@ impl Engine {
         stamps: Option<Stamps>,
         now: Time,
     ) -> Result<(), BadSample> {
-        let late = secs(self.params.sensor_timeout);
-        let admitted = self.sources.judge(which, source, stamps, late, now)?;
+        let late = secs(self.settings.sensor_timeout);
+        let admitted = self.sources.judge(Arrival { which, source, stamps }, late, now)?;
         self.late[which as usize] = admitted.late;
         if admitted.changed {
             let reason = format!("the sensors come from another publisher now: {}", source.name);
             self.report(Level::Warn, format!("{}: {reason}", which.name()));
             match which {
-                Which::Pedestal => self.pedestal.sequencer.change_source(reason, &self.params, now),
-                Which::Doll => self.doll.sequencer.change_source(reason, &self.params, now),
+                Which::Pedestal => self.pedestal.sequencer.change_source(reason, &self.settings, now),
+                Which::Doll => self.doll.sequencer.change_source(reason, &self.settings, now),
             }
         }
         Ok(())
@@ -266,9 +266,9 @@ impl Engine {
             Input::Cancel { id } => {
                 let reason = || "its client cancelled it".to_owned();
                 if self.pedestal.sequencer.running() == Some(Origin::Goal(id)) {
-                    self.pedestal.sequencer.finish(Outcome::Canceled, reason(), &self.params, now);
+                    self.pedestal.sequencer.finish(Outcome::Canceled, reason(), &self.settings, now);
                 } else if self.doll.sequencer.running() == Some(Origin::Goal(id)) {
-                    self.doll.sequencer.finish(Outcome::Canceled, reason(), &self.params, now);
+                    self.doll.sequencer.finish(Outcome::Canceled, reason(), &self.settings, now);
                 }
             }
             Input::Stop => {
@@ -278,26 +278,27 @@ impl Engine {
             Input::Forget(Which::Pedestal) => self.pedestal.forget(),
             Input::Forget(Which::Doll) => self.doll.forget(),
             Input::Rivals { which: Which::Pedestal, names } => {
-                self.outputs.extend(block(&mut self.pedestal, &names, &self.params, now));
+                self.outputs.extend(block(&mut self.pedestal, &names, &self.settings, now));
             }
             Input::Rivals { which: Which::Doll, names } => {
-                self.outputs.extend(block(&mut self.doll, &names, &self.params, now));
+                self.outputs.extend(block(&mut self.doll, &names, &self.settings, now));
             }
             Input::Lantern(on) => self.light(on),
             Input::Direct(word) => self.direct(&word, now),
             Input::PedestalSensors(sample) => {
                 if let Some(sensors) =
-                    accept(&mut self.pedestal, sample, &mut self.outputs, (&self.params, now))
+                    accept(&mut self.pedestal, sample, &mut self.outputs, (&self.settings, now))
                 {
                     let late = std::mem::take(&mut self.late[Which::Pedestal as usize]);
-                    self.pedestal.sequencer.sense(sensors, &self.params, late, now);
+                    self.pedestal.sequencer.sense(sensors, &self.settings, late, now);
                 }
             }
             Input::DollSensors(sample) => {
-                if let Some(sensors) = accept(&mut self.doll, sample, &mut self.outputs, (&self.params, now))
+                if let Some(sensors) =
+                    accept(&mut self.doll, sample, &mut self.outputs, (&self.settings, now))
                 {
                     let late = std::mem::take(&mut self.late[Which::Doll as usize]);
-                    self.doll.sequencer.sense(sensors, &self.params, late, now);
+                    self.doll.sequencer.sense(sensors, &self.settings, late, now);
                 }
             }
             Input::OthersPedestalCommand(command) => {
@@ -310,8 +311,8 @@ impl Engine {
             }
             Input::Tick => {}
         }
-        self.pedestal.sequencer.advance(&self.params, now);
-        self.doll.sequencer.advance(&self.params, now);
+        self.pedestal.sequencer.advance(&self.settings, now);
+        self.doll.sequencer.advance(&self.settings, now);
         self.collect_events();
     }
 
@@ -319,22 +320,22 @@ impl Engine {
         self.messages += 1;
         // The document gives the pedestal no phase 0: it is its initial state, which no command leads to.
         let wishes_pedestal = pedestal != LEAVE_ALONE && pedestal != 0;
-        let wishes_doll = doll != LEAVE_ALONE && (doll != 0 || !self.params.profile.zero_is_no_phase());
+        let wishes_doll = doll != LEAVE_ALONE && (doll != 0 || !self.settings.profile.zero_is_no_phase());
         let mut complaints = Vec::new();
         if wishes_pedestal {
             complaints.extend(ask(
                 &mut self.pedestal,
                 pedestal,
                 pedestal::phase(pedestal),
-                &self.params,
+                &self.settings,
                 now,
             ));
         }
         if wishes_doll {
-            complaints.extend(ask(&mut self.doll, doll, doll::phase(doll), &self.params, now));
+            complaints.extend(ask(&mut self.doll, doll, doll::phase(doll), &self.settings, now));
         }
         self.outputs.extend(complaints.into_iter().map(|text| streamed(Level::Error, text)));
-        let gap = secs(self.params.command_gap);
+        let gap = secs(self.settings.command_gap);
         let renewed = self.message_at.replace(now).is_none_or(|at| now.saturating_sub(at) > gap);
         if lantern != self.lantern_flag || (lantern && !self.lantern && renewed) {
             self.lantern_flag = lantern;
@@ -360,13 +361,13 @@ impl Engine {
             }
             (Which::Pedestal, c) if usize::from(c) < pedestal::GOALS.len() => {
                 let sequence = pedestal::GOALS[usize::from(c)];
-                self.pedestal.sequencer.begin(sequence, origin, &self.params, now);
+                self.pedestal.sequencer.begin(sequence, origin, &self.settings, now);
             }
             (Which::Doll, c) if usize::from(c) < doll::GOALS.len() => {
                 let sequence = doll::GOALS[usize::from(c)];
-                match doll::unsupported(c, self.params.profile) {
+                match doll::unsupported(c, self.settings.profile) {
                     None => {
-                        self.doll.sequencer.begin(sequence, origin, &self.params, now);
+                        self.doll.sequencer.begin(sequence, origin, &self.settings, now);
                     }
                     Some(reason) => {
                         self.report(Level::Error, format!("hina: {reason}"));
@@ -388,12 +389,12 @@ impl Engine {
             "bonbori" => self.light(true),
             "bonboriOff" => self.light(false),
             word => {
-                if let Some(reason) = doll::unsupported_word(word, self.params.profile) {
+                if let Some(reason) = doll::unsupported_word(word, self.settings.profile) {
                     self.outputs.push_back(streamed(Level::Error, format!("hina: {reason}")));
                 } else if let Some(sequence) = pedestal::direct(word) {
-                    self.pedestal.sequencer.begin(sequence, Origin::Direct, &self.params, now);
+                    self.pedestal.sequencer.begin(sequence, Origin::Direct, &self.settings, now);
                 } else if let Some(sequence) = doll::direct(word) {
-                    self.doll.sequencer.begin(sequence, Origin::Direct, &self.params, now);
+                    self.doll.sequencer.begin(sequence, Origin::Direct, &self.settings, now);
                 } else {
                     let text = format!("there is no direct command {word:?}");
                     self.outputs.push_back(streamed(Level::Error, text));
@@ -406,12 +407,12 @@ impl Engine {
     fn stop(&mut self, which: Which, reason: &str, now: Time) -> Option<String> {
         match which {
             Which::Pedestal => {
-                self.pedestal.sequencer.finish(Outcome::Stopped, reason.to_owned(), &self.params, now);
-                self.pedestal.sequencer.goes_on(&self.params)
+                self.pedestal.sequencer.finish(Outcome::Stopped, reason.to_owned(), &self.settings, now);
+                self.pedestal.sequencer.goes_on(&self.settings)
             }
             Which::Doll => {
-                self.doll.sequencer.finish(Outcome::Stopped, reason.to_owned(), &self.params, now);
-                self.doll.sequencer.goes_on(&self.params)
+                self.doll.sequencer.finish(Outcome::Stopped, reason.to_owned(), &self.settings, now);
+                self.doll.sequencer.goes_on(&self.settings)
             }
         }
     }
@@ -444,8 +445,8 @@ impl Engine {
     /// What both mechanisms do.
     pub fn status(&self, now: Time) -> Status {
         Status {
-            pedestal: self.pedestal.status(&self.params, now),
-            doll: self.doll.status(&self.params, now),
+            pedestal: self.pedestal.status(&self.settings, now),
+            doll: self.doll.status(&self.settings, now),
             lantern: self.lantern,
             lantern_flag: self.lantern_flag,
             messages: self.messages,

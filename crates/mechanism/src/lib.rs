@@ -5,9 +5,9 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use rosless_mechanism::{Engine, Input, Output, Params, Profile};
+//! use rosless_mechanism::{Engine, Input, Output, Settings, Profile};
 //!
-//! let mut engine = Engine::new(Params::defaults(Profile::Document));
+//! let mut engine = Engine::new(Settings::defaults(Profile::Document));
 //! engine.handle(Input::Lantern(true), Duration::ZERO);
 //! assert_eq!(engine.poll_output(), Some(Output::Lantern(true)));
 //! ```
@@ -18,7 +18,7 @@
 //! | [`sequence`], [`sequencer`] | what step tables are made of, and their runner |
 //! | [`sources`] | whose sensor samples count |
 //! | [`engine`] | both runners, the lantern, and what a command means |
-//! | [`params`] | every angle, wait, tolerance and timeout |
+//! | [`settings`] | every angle, wait, tolerance and timeout |
 //! | [`profile`] | how all that lies in the messages of the two hardware generations |
 //! | [`messages`] | the ROS messages of the two generations |
 //! | [`status`] | what a controller tells of itself, as a type that both sides share |
@@ -29,29 +29,28 @@
 //! | [`model`] | a simulated mechanism with manual switches, an automatic scene and faults |
 
 #![forbid(unsafe_code)]
-#![warn(missing_docs)]
 
 pub mod doll;
 pub mod engine;
 pub mod following;
 pub mod messages;
 pub mod model;
-pub mod params;
 mod part;
 pub mod pedestal;
 pub mod profile;
 pub mod route;
 pub mod sequence;
 pub mod sequencer;
+pub mod settings;
 pub mod single;
 pub mod sources;
 pub mod status;
 pub mod workbench;
 
 pub use engine::{Engine, Input, Output};
-pub use params::Params;
 pub use profile::Profile;
 pub use sequence::Outcome;
+pub use settings::Settings;
 pub use status::Status;
 
 /// Monotonic time since an arbitrary start.

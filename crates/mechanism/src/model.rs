@@ -7,8 +7,8 @@ use crate::{
     Time,
     doll::{self, Lift},
     engine::Which,
-    params::secs,
     pedestal::{self, Cylinders},
+    settings::secs,
 };
 
 /// How fast things move.

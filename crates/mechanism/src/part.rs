@@ -5,10 +5,10 @@ use std::{collections::VecDeque, time::Duration};
 use crate::{
     Time,
     engine::{Level, MechanismStatus, Output, Which},
-    params::{Params, secs},
     profile::BadSample,
     sequence::{Event, Mechanism, Origin, Outcome, Sequence, Shape},
     sequencer::Sequencer,
+    settings::{Settings, secs},
 };
 
 /// Repeats closer than this are a program's stream, and not a person's who tries again.
@@ -77,10 +77,10 @@ impl<M: Mechanism> Part<M> {
         &mut self,
         code: u8,
         sequence: Option<Sequence<M>>,
-        params: &Params,
+        settings: &Settings,
         now: Time,
     ) -> Result<Option<Sequence<M>>, String> {
-        let gap = secs(params.command_gap);
+        let gap = secs(settings.command_gap);
         let since = self.asked_at.replace(now).map(|at| now.saturating_sub(at));
         let renewed = since.is_none_or(|since| since > gap);
         let before = self.desired.filter(|(c, _)| *c == code).map(|(_, v)| v);
@@ -96,7 +96,7 @@ impl<M: Mechanism> Part<M> {
         let start = match before {
             Some(Verdict::Running) => false,
             Some(Verdict::Reached) => {
-                renewed && (!self.sequencer.senses(params, now) || self.leads_elsewhere(params))
+                renewed && (!self.sequencer.senses(settings, now) || self.leads_elsewhere(settings))
             }
             Some(Verdict::Superseded) => renewed,
             Some(Verdict::Failed | Verdict::Forgotten) | None => true,
@@ -108,16 +108,16 @@ impl<M: Mechanism> Part<M> {
     }
 
     /// Whether the phase that was reached would lead elsewhere with the parameters of today.
-    fn leads_elsewhere(&self, params: &Params) -> bool {
-        self.begun.as_ref().is_some_and(|(sequence, shape)| sequence.shape(params) != *shape)
+    fn leads_elsewhere(&self, settings: &Settings) -> bool {
+        self.begun.as_ref().is_some_and(|(sequence, shape)| sequence.shape(settings) != *shape)
     }
 
-    pub(crate) fn status(&self, params: &Params, now: Time) -> MechanismStatus {
-        let senses = self.sequencer.senses(params, now);
-        let there = senses && !self.leads_elsewhere(params);
+    pub(crate) fn status(&self, settings: &Settings, now: Time) -> MechanismStatus {
+        let senses = self.sequencer.senses(settings, now);
+        let there = senses && !self.leads_elsewhere(settings);
         let reached = self.desired.filter(|(_, verdict)| *verdict == Verdict::Reached && there);
         MechanismStatus {
-            activity: self.sequencer.activity(params, now),
+            activity: self.sequencer.activity(settings, now),
             desired: self.desired.map(|(code, _)| code),
             reached: reached.map(|(code, _)| code),
             bad_samples: self.bad_samples,
@@ -140,15 +140,15 @@ pub(crate) fn ask<M: Mechanism>(
     part: &mut Part<M>,
     code: u8,
     sequence: Option<Sequence<M>>,
-    params: &Params,
+    settings: &Settings,
     now: Time,
 ) -> Option<String> {
-    match part.wish(code, sequence, params, now) {
+    match part.wish(code, sequence, settings, now) {
         Ok(Some(sequence)) => {
-            part.begun = Some((sequence, sequence.shape(params)));
+            part.begun = Some((sequence, sequence.shape(settings)));
             // Noted first, because a sequence that is refused ends at once.
             part.desired = Some((code, Verdict::Running));
-            part.sequencer.begin(sequence, Origin::Phase(code), params, now);
+            part.sequencer.begin(sequence, Origin::Phase(code), settings, now);
             None
         }
         Ok(None) => None,
@@ -161,7 +161,7 @@ pub(crate) fn accept<M: Mechanism>(
     part: &mut Part<M>,
     sample: Result<M::Sensors, BadSample>,
     outputs: &mut VecDeque<Output>,
-    (params, now): (&Params, Time),
+    (settings, now): (&Settings, Time),
 ) -> Option<M::Sensors> {
     match sample {
         Ok(sensors) => {
@@ -172,7 +172,7 @@ pub(crate) fn accept<M: Mechanism>(
             part.bad_samples += 1;
             part.sequencer.refuse(bad.to_string());
             if matches!(bad, BadSample::TwoSources { .. }) {
-                part.sequencer.contest(params, now);
+                part.sequencer.contest(settings, now);
             }
             // How late a sample comes is another number each time, and no other reason.
             let same = |last: &BadSample| match (last, &bad) {
@@ -261,7 +261,7 @@ pub(crate) fn settle<M: Mechanism>(
 pub(crate) fn block<M: Mechanism>(
     part: &mut Part<M>,
     rivals: &[String],
-    params: &Params,
+    settings: &Settings,
     now: Time,
 ) -> Option<Output> {
     let (name, topic, rivals) = (part.which.name(), M::OUTPUT_TOPIC, rivals.join(" and "));
@@ -276,6 +276,6 @@ pub(crate) fn block<M: Mechanism>(
         }
         _ => None,
     };
-    part.sequencer.block(reason, params, now);
+    part.sequencer.block(reason, settings, now);
     news
 }

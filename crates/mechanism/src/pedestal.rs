@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Time,
-    params::{Params, secs},
     sequence::{Mechanism, Sequence, Step, View},
+    settings::{Settings, secs},
 };
 
 /// Cylinders 1 to 4; `true` is extended.
@@ -151,7 +151,7 @@ impl View<'_, Pedestal> {
         {
             return Err(None);
         }
-        match self.history.told[cylinder].map(|at| at + secs(self.params.settle)) {
+        match self.history.told[cylinder].map(|at| at + secs(self.settings.settle)) {
             Some(settled) if self.now < settled => Err(Some(settled)),
             _ => Ok(()),
         }
@@ -209,12 +209,12 @@ impl Mechanism for Pedestal {
         before: Option<&Sensors>,
         after: &Sensors,
         command: Option<&Cylinders>,
-        params: &Params,
+        settings: &Settings,
         taken: Time,
     ) {
         let now = taken;
         if let Some(command) = command {
-            let view = View::<Self> { sensors: after, command, history, params, now };
+            let view = View::<Self> { sensors: after, command, history, settings, now };
             let seen_to_arrive = |i| before.is_some_and(|b: &Sensors| b.cylinders[i] != after.cylinders[i]);
             let arrived: [bool; 4] = std::array::from_fn(|i| {
                 after.cylinders[i] == command[i]
@@ -230,7 +230,7 @@ impl Mechanism for Pedestal {
             history.trust.moved[i] |= moved;
             history.trust.caught[i] &= !moved;
             // Whoever waited may have given up earlier: the sensor is caught nevertheless.
-            let late = |told: Time| now >= told + secs(params.cylinder_timeout);
+            let late = |told: Time| now >= told + secs(settings.cylinder_timeout);
             history.trust.caught[i] |= !history.arrived[i]
                 && command.is_some_and(|command| command[i] != after.cylinders[i])
                 && history.told[i].is_some_and(late);
@@ -247,7 +247,7 @@ impl Mechanism for Pedestal {
         history.sent = Some(*after);
     }
 
-    fn caught(history: &mut History, sensors: &Sensors, command: &Cylinders, _: &Params) {
+    fn caught(history: &mut History, sensors: &Sensors, command: &Cylinders, _: &Settings) {
         (0..4).for_each(|i| history.trust.caught[i] |= sensors.cylinders[i] != command[i]);
     }
 
@@ -267,14 +267,14 @@ impl Mechanism for Pedestal {
         sensors: &Sensors,
         command: &Cylinders,
         history: &History,
-        _: &Params,
+        _: &Settings,
     ) -> Option<String> {
         let left = (0..4).find(|&i| history.arrived[i] && sensors.cylinders[i] != command[i])?;
         let place = if command[left] { "out" } else { "in" };
         Some(format!("cylinder {} is no longer {place}, although nobody moved it", left + 1))
     }
 
-    fn arrived(sensors: &Sensors, command: &Cylinders, history: &History, _: &Params) -> bool {
+    fn arrived(sensors: &Sensors, command: &Cylinders, history: &History, _: &Settings) -> bool {
         history.arrived == [true; 4] && sensors.cylinders == *command
     }
 
@@ -283,40 +283,40 @@ impl Mechanism for Pedestal {
         sensors: &Sensors,
         command: Option<&Cylinders>,
         history: &History,
-        params: &Params,
+        settings: &Settings,
         now: Time,
     ) -> Result<Cylinders, Time> {
         let last = match command {
             Some(_) => history.told.iter().flatten().max(),
             None => history.seen.iter().max(),
         };
-        match last.map(|at| *at + secs(params.settle)) {
+        match last.map(|at| *at + secs(settings.settle)) {
             Some(quiet_from) if now < quiet_from => Err(quiet_from),
             _ => Ok(command.copied().unwrap_or(sensors.cylinders)),
         }
     }
 
-    fn rest_time(params: &Params) -> Duration {
-        secs(params.settle)
+    fn rest_time(settings: &Settings) -> Duration {
+        secs(settings.settle)
     }
 
-    fn apply(change: &[Option<bool>; 4], command: Cylinders, _: &Params) -> Cylinders {
+    fn apply(change: &[Option<bool>; 4], command: Cylinders, _: &Settings) -> Cylinders {
         std::array::from_fn(|i| change[i].unwrap_or(command[i]))
     }
 
     /// A valve has no middle: the safest output is the one that is already there.
-    fn hold(command: Cylinders, _: &Sensors, _: &Params) -> Cylinders {
+    fn hold(command: Cylinders, _: &Sensors, _: &Settings) -> Cylinders {
         command
     }
 
-    fn goes_on(held: &Cylinders, sensors: &Sensors, _: &Params) -> Option<String> {
+    fn goes_on(held: &Cylinders, sensors: &Sensors, _: &Settings) -> Option<String> {
         let moving = (0..4).filter(|i| sensors.cylinders[*i] != held[*i]);
         let text = |i: usize| format!("cylinder {} goes on {}", i + 1, if held[i] { "out" } else { "in" });
         let moving: Vec<_> = moving.map(text).collect();
         (!moving.is_empty()).then(|| format!("{} (a valve has no middle)", moving.join(", ")))
     }
 
-    fn reached(_: Until, command: Cylinders, _: &Params) -> Cylinders {
+    fn reached(_: Until, command: Cylinders, _: &Settings) -> Cylinders {
         command
     }
 
@@ -396,15 +396,15 @@ impl Mechanism for Pedestal {
         }
     }
 
-    fn limit(until: Until, params: &Params) -> Duration {
-        secs(if until == Until::PedestalPressed { params.pedestal_wait } else { params.cylinder_timeout })
+    fn limit(until: Until, settings: &Settings) -> Duration {
+        secs(if until == Until::PedestalPressed { settings.pedestal_wait } else { settings.cylinder_timeout })
     }
 
-    fn pause(_: Until, _: &Params) -> Duration {
+    fn pause(_: Until, _: &Settings) -> Duration {
         Duration::ZERO
     }
 
-    fn goal_timeout(params: &Params) -> Duration {
-        secs(params.daiza_goal_timeout)
+    fn goal_timeout(settings: &Settings) -> Duration {
+        secs(settings.daiza_goal_timeout)
     }
 }

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     doll::{self, Guide, Lift},
-    params::Params,
     pedestal,
+    settings::Settings,
 };
 
 /// The plain content of an `ActuatorCommands` message; the document's form has no `expand`.
@@ -225,21 +225,21 @@ impl Profile {
     }
 
     /// The message of these outputs.
-    pub fn doll_command(self, command: &doll::Command, params: &Params) -> ActuatorArrays {
+    pub fn doll_command(self, command: &doll::Command, settings: &Settings) -> ActuatorArrays {
         let tilt = self.tilt_to_wire(command.tilt);
         match self {
             Self::Document => {
                 let lift = match command.lift {
                     Lift::Up => 1.0,
                     Lift::Down => 0.0,
-                    Lift::Hold => params.lift_hold,
+                    Lift::Hold => settings.lift_hold,
                 };
                 ActuatorArrays { positions: vec![lift, tilt], ..ActuatorArrays::default() }
             }
             Self::Nucleo => {
                 let [servo_1, servo_2] = match command.guide {
-                    Guide::Out => [params.guide_out_1, params.guide_out_2],
-                    Guide::In => [params.guide_in_1, params.guide_in_2],
+                    Guide::Out => [settings.guide_out_1, settings.guide_out_2],
+                    Guide::In => [settings.guide_in_1, settings.guide_in_2],
                 };
                 ActuatorArrays {
                     positions: vec![tilt, servo_1, servo_2],
@@ -257,7 +257,7 @@ impl Profile {
     pub fn read_doll_command(
         self,
         arrays: &ActuatorArrays,
-        params: &Params,
+        settings: &Settings,
     ) -> Result<doll::Command, BadSample> {
         const FIELD: &str = "motor_positions";
         match self {
@@ -277,9 +277,9 @@ impl Profile {
                 sizes(arrays, 3, 1, 2)?;
                 let [tilt, servo_1, _] = need(FIELD, &arrays.positions)?;
                 let [up] = need("motor_expand", &arrays.expand)?;
-                let to_out = (servo_1 - params.guide_out_1).abs();
+                let to_out = (servo_1 - settings.guide_out_1).abs();
                 let guide =
-                    if to_out <= (servo_1 - params.guide_in_1).abs() { Guide::Out } else { Guide::In };
+                    if to_out <= (servo_1 - settings.guide_in_1).abs() { Guide::Out } else { Guide::In };
                 Ok(doll::Command {
                     tilt: angle(FIELD, self.tilt_from_wire(tilt))?,
                     lift: if up { Lift::Up } else { Lift::Down },
@@ -327,9 +327,9 @@ mod tests {
         assert_eq!(Profile::Nucleo.pedestal_command(&command).cylinders, [false, false, false, false]);
 
         let carry = doll::Command { tilt: 97.5, lift: Lift::Up, guide: Guide::Out, latches: [true, false] };
-        let params = Params::defaults(Profile::Nucleo);
+        let settings = Settings::defaults(Profile::Nucleo);
         assert_eq!(
-            Profile::Nucleo.doll_command(&carry, &params),
+            Profile::Nucleo.doll_command(&carry, &settings),
             ActuatorArrays {
                 positions: vec![-1.701_696_038_246_154_8, 0.2, 0.0],
                 expand: vec![true],
@@ -337,7 +337,7 @@ mod tests {
             }
         );
         assert_eq!(
-            Profile::Document.doll_command(&carry, &params),
+            Profile::Document.doll_command(&carry, &settings),
             ActuatorArrays { positions: vec![1.0, 97.5], ..ActuatorArrays::default() }
         );
     }
@@ -359,12 +359,12 @@ mod tests {
 
     #[test]
     fn the_action_era_robot_takes_commands_of_exact_sizes_only() {
-        let params = Params::defaults(Profile::Nucleo);
+        let settings = Settings::defaults(Profile::Nucleo);
         let rest = doll::Command { tilt: 90.0, lift: Lift::Up, guide: Guide::In, latches: [false; 2] };
-        let mut doll = Profile::Nucleo.doll_command(&rest, &params);
-        assert!(Profile::Nucleo.read_doll_command(&doll, &params).is_ok());
+        let mut doll = Profile::Nucleo.doll_command(&rest, &settings);
+        assert!(Profile::Nucleo.read_doll_command(&doll, &settings).is_ok());
         doll.cylinders.push(false);
-        let refused = Profile::Nucleo.read_doll_command(&doll, &params).expect_err("one latch too many");
+        let refused = Profile::Nucleo.read_doll_command(&doll, &settings).expect_err("one latch too many");
         assert_eq!(refused.to_string(), "cylinder_states has 3 elements, 2 are needed");
         let mut pedestal = Profile::Nucleo.pedestal_command(&[true; 4]);
         pedestal.positions.push(0.0);

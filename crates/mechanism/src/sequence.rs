@@ -4,7 +4,7 @@ use std::{fmt::Debug, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{GoalId, Time, params::Params};
+use crate::{GoalId, Time, settings::Settings};
 
 /// A mechanism's vocabulary: what it senses, what it is told, what its steps wait for.
 pub trait Mechanism: Copy + Debug + 'static {
@@ -36,7 +36,7 @@ pub trait Mechanism: Copy + Debug + 'static {
         before: Option<&Self::Sensors>,
         after: &Self::Sensors,
         command: Option<&Self::Command>,
-        params: &Params,
+        settings: &Settings,
         taken: Time,
     );
     /// These outputs are sent.
@@ -47,7 +47,12 @@ pub trait Mechanism: Copy + Debug + 'static {
         now: Time,
     );
     /// A wait has timed out: sensors that have not followed their actuators confirm nothing until they are seen to move.
-    fn caught(history: &mut Self::History, sensors: &Self::Sensors, command: &Self::Command, params: &Params);
+    fn caught(
+        history: &mut Self::History,
+        sensors: &Self::Sensors,
+        command: &Self::Command,
+        settings: &Settings,
+    );
     /// What was sent says no longer where anything stands.
     fn doubted(history: &mut Self::History);
     /// The sensors are others than before: none of them was seen to move yet.
@@ -59,14 +64,14 @@ pub trait Mechanism: Copy + Debug + 'static {
         sensors: &Self::Sensors,
         command: &Self::Command,
         history: &Self::History,
-        params: &Params,
+        settings: &Settings,
     ) -> Option<String>;
     /// Whether every output that has a sensor is where it was sent.
     fn arrived(
         sensors: &Self::Sensors,
         command: &Self::Command,
         history: &Self::History,
-        params: &Params,
+        settings: &Settings,
     ) -> bool;
     /// The outputs that move nothing: the last command, or where the sensors say that things stand. While something is
     /// under way: when it should have arrived.
@@ -74,19 +79,19 @@ pub trait Mechanism: Copy + Debug + 'static {
         sensors: &Self::Sensors,
         command: Option<&Self::Command>,
         history: &Self::History,
-        params: &Params,
+        settings: &Settings,
         now: Time,
     ) -> Result<Self::Command, Time>;
     /// The longest that takes.
-    fn rest_time(params: &Params) -> Duration;
+    fn rest_time(settings: &Settings) -> Duration;
     /// `command` with the outputs of a step.
-    fn apply(change: &Self::Change, command: Self::Command, params: &Params) -> Self::Command;
+    fn apply(change: &Self::Change, command: Self::Command, settings: &Settings) -> Self::Command;
     /// The outputs that stop all motion that can be stopped.
-    fn hold(command: Self::Command, sensors: &Self::Sensors, params: &Params) -> Self::Command;
+    fn hold(command: Self::Command, sensors: &Self::Sensors, settings: &Settings) -> Self::Command;
     /// What moves on although these outputs, which hold, were sent; in words.
-    fn goes_on(held: &Self::Command, sensors: &Self::Sensors, params: &Params) -> Option<String>;
+    fn goes_on(held: &Self::Command, sensors: &Self::Sensors, settings: &Settings) -> Option<String>;
     /// The outputs once a step's condition holds: what ran until a switch stands still then.
-    fn reached(until: Self::Until, command: Self::Command, params: &Params) -> Self::Command;
+    fn reached(until: Self::Until, command: Self::Command, settings: &Settings) -> Self::Command;
     /// May `next` be sent now? The reason if not.
     fn interlock(view: &View<'_, Self>, next: &Self::Command) -> Result<(), String>;
     /// Does the condition hold? If not: when time alone may change that.
@@ -99,11 +104,11 @@ pub trait Mechanism: Copy + Debug + 'static {
     /// The condition in words, with the values that matter.
     fn describe(view: Option<&View<'_, Self>>, step: &Step<Self>, until: Self::Until) -> String;
     /// How long a phase waits for it.
-    fn limit(until: Self::Until, params: &Params) -> Duration;
+    fn limit(until: Self::Until, settings: &Settings) -> Duration;
     /// How long the condition takes when it only waits: a parameter of the sequence, like its angles.
-    fn pause(until: Self::Until, params: &Params) -> Duration;
+    fn pause(until: Self::Until, settings: &Settings) -> Duration;
     /// How long a goal may take.
-    fn goal_timeout(params: &Params) -> Duration;
+    fn goal_timeout(settings: &Settings) -> Duration;
 }
 
 /// One row of a step table.
@@ -158,9 +163,9 @@ pub(crate) type Shape<M> = Vec<(Option<<M as Mechanism>::Command>, Duration)>;
 
 impl<M: Mechanism> Sequence<M> {
     /// Two shapes that differ mean that the sequence would lead elsewhere now.
-    pub(crate) fn shape(&self, params: &Params) -> Shape<M> {
-        let outputs = |step: &Step<M>| step.change.map(|change| M::apply(&change, M::NEUTRAL, params));
-        self.steps.iter().map(|step| (outputs(step), M::pause(step.until, params))).collect()
+    pub(crate) fn shape(&self, settings: &Settings) -> Shape<M> {
+        let outputs = |step: &Step<M>| step.change.map(|change| M::apply(&change, M::NEUTRAL, settings));
+        self.steps.iter().map(|step| (outputs(step), M::pause(step.until, settings))).collect()
     }
 }
 
@@ -174,7 +179,7 @@ pub struct View<'a, M: Mechanism> {
     /// What happened before.
     pub history: &'a M::History,
     /// The parameters that count.
-    pub params: &'a Params,
+    pub settings: &'a Settings,
     /// The present.
     pub now: Time,
 }

@@ -7,8 +7,8 @@ use std::{collections::VecDeque, time::Duration};
 
 use crate::{
     Time,
-    params::{Params, secs},
     sequence::{Activity, Event, Mechanism, Origin, Outcome, PREV_ACTION_ABORTED, STOPPING, Sequence, View},
+    settings::{Settings, secs},
 };
 
 #[derive(Debug)]
@@ -71,8 +71,8 @@ impl<M: Mechanism> Sequencer<M> {
     }
 
     /// Whether the last sensor sample is young enough to be believed.
-    pub fn senses(&self, params: &Params, now: Time) -> bool {
-        self.sensors.as_ref().is_some_and(|(_, at)| fresh(*at, params, now))
+    pub fn senses(&self, settings: &Settings, now: Time) -> bool {
+        self.sensors.as_ref().is_some_and(|(_, at)| fresh(*at, settings, now))
     }
 
     /// A sample came that cannot be used.
@@ -81,16 +81,16 @@ impl<M: Mechanism> Sequencer<M> {
     }
 
     /// It is not known whose the last sample was: it is as good as none.
-    pub fn contest(&mut self, params: &Params, now: Time) {
+    pub fn contest(&mut self, settings: &Settings, now: Time) {
         if let Some((_, at)) = &mut self.sensors {
-            *at = (*at).min(now.saturating_sub(secs(params.sensor_timeout)));
+            *at = (*at).min(now.saturating_sub(secs(settings.sensor_timeout)));
         }
     }
 
     /// Nothing may be begun, and what runs ends, as long as there is a reason for that.
-    pub fn block(&mut self, reason: Option<String>, params: &Params, now: Time) {
+    pub fn block(&mut self, reason: Option<String>, settings: &Settings, now: Time) {
         if let Some(reason) = &reason {
-            self.finish(Outcome::Refused, reason.clone(), params, now);
+            self.finish(Outcome::Refused, reason.clone(), settings, now);
         }
         self.blocked = reason;
     }
@@ -101,40 +101,40 @@ impl<M: Mechanism> Sequencer<M> {
     }
 
     /// The sensors are another mechanism's from now on: what was sensed and sent before says nothing of this one.
-    pub fn change_source(&mut self, reason: String, params: &Params, now: Time) {
-        self.finish(Outcome::SensorsLost, reason.clone(), params, now);
+    pub fn change_source(&mut self, reason: String, settings: &Settings, now: Time) {
+        self.finish(Outcome::SensorsLost, reason.clone(), settings, now);
         self.sensors = None;
         M::replaced(&mut self.history);
         self.doubt(reason);
     }
 
     /// A valid sensor sample arrived, so much later than it was taken.
-    pub fn sense(&mut self, sensors: M::Sensors, params: &Params, late: Duration, now: Time) {
+    pub fn sense(&mut self, sensors: M::Sensors, settings: &Settings, late: Duration, now: Time) {
         self.refused = None;
         let taken = now.saturating_sub(late);
-        let before = self.sensors.filter(|(_, at)| fresh(*at, params, now)).map(|(s, _)| s);
+        let before = self.sensors.filter(|(_, at)| fresh(*at, settings, now)).map(|(s, _)| s);
         let silent_since = self.sensors.filter(|_| before.is_none()).map(|(_, at)| at);
-        M::note_sensors(&mut self.history, before.as_ref(), &sensors, self.command.as_ref(), params, taken);
+        M::note_sensors(&mut self.history, before.as_ref(), &sensors, self.command.as_ref(), settings, taken);
         self.sensors = Some((sensors, now));
         if let Some(since) = silent_since {
             if self.run.as_ref().is_some_and(|run| run.step.is_some()) {
-                self.finish(Outcome::SensorsLost, self.lost(params), params, now);
+                self.finish(Outcome::SensorsLost, self.lost(settings), settings, now);
             }
             // What was under way may have been stopped by a restart; what stands where it was sent has lost nothing.
-            if self.command.is_some_and(|c| !M::arrived(&sensors, &c, &self.history, params)) {
+            if self.command.is_some_and(|c| !M::arrived(&sensors, &c, &self.history, settings)) {
                 self.doubt(format!("{} was silent for {:.1} s", M::SENSOR_TOPIC, age(since, now)));
             }
         }
         if self.run.is_none() {
-            self.compare(params);
+            self.compare(settings);
         }
-        self.advance(params, now);
+        self.advance(settings, now);
     }
 
     /// A mechanism that was restarted does not stand where it was sent: then the sensors are believed instead.
-    fn compare(&mut self, params: &Params) {
+    fn compare(&mut self, settings: &Settings) {
         if let (Some((sensors, _)), Some(command)) = (&self.sensors, &self.command)
-            && let Some(reason) = M::contradiction(sensors, command, &self.history, params)
+            && let Some(reason) = M::contradiction(sensors, command, &self.history, settings)
         {
             self.doubt(reason);
         }
@@ -148,9 +148,9 @@ impl<M: Mechanism> Sequencer<M> {
         }
     }
 
-    fn lost(&self, params: &Params) -> String {
+    fn lost(&self, settings: &Settings) -> String {
         let why = self.why_refused();
-        format!("no valid sensor data on {} for {} s{why}", M::SENSOR_TOPIC, params.sensor_timeout)
+        format!("no valid sensor data on {} for {} s{why}", M::SENSOR_TOPIC, settings.sensor_timeout)
     }
 
     /// Samples that come and are refused are told from samples that do not come.
@@ -162,26 +162,26 @@ impl<M: Mechanism> Sequencer<M> {
     }
 
     /// Begins `sequence`; whatever ran is pre-empted. Returns whether something was.
-    pub fn begin(&mut self, sequence: Sequence<M>, origin: Origin, params: &Params, now: Time) -> bool {
+    pub fn begin(&mut self, sequence: Sequence<M>, origin: Origin, settings: &Settings, now: Time) -> bool {
         let preempted = self.running().is_some();
-        self.finish(Outcome::Preempted, format!("{} was asked for", sequence.name), params, now);
+        self.finish(Outcome::Preempted, format!("{} was asked for", sequence.name), settings, now);
         self.runs += 1;
         self.sequence = Some(sequence.name);
-        let goal_deadline = matches!(origin, Origin::Goal(_)).then(|| now + M::goal_timeout(params));
+        let goal_deadline = matches!(origin, Origin::Goal(_)).then(|| now + M::goal_timeout(settings));
         self.run = Some(Run { origin, sequence, step: None, entered: now, goal_deadline });
         self.events.push_back(Event::Began { origin, name: sequence.name });
         if let (Origin::Goal(goal), true) = (origin, preempted) {
             self.events.push_back(Event::Feedback { goal, code: PREV_ACTION_ABORTED });
         }
         if let Some(reason) = self.blocked.clone() {
-            self.finish(Outcome::Refused, reason, params, now);
+            self.finish(Outcome::Refused, reason, settings, now);
         }
-        self.advance(params, now);
+        self.advance(settings, now);
         preempted
     }
 
     /// Ends the running sequence, if any, and holds what moves.
-    pub fn finish(&mut self, outcome: Outcome, mut reason: String, params: &Params, now: Time) {
+    pub fn finish(&mut self, outcome: Outcome, mut reason: String, settings: &Settings, now: Time) {
         let Some(run) = self.run.take() else { return };
         if outcome == Outcome::Stopped
             && let Origin::Goal(goal) = run.origin
@@ -194,8 +194,8 @@ impl<M: Mechanism> Sequencer<M> {
         } else if outcome != Outcome::Done
             && let (Some(command), Some((sensors, _))) = (self.command, &self.sensors)
         {
-            let held = M::hold(command, sensors, params);
-            let goes_on = M::goes_on(&held, sensors, params);
+            let held = M::hold(command, sensors, settings);
+            let goes_on = M::goes_on(&held, sensors, settings);
             if held != command {
                 self.send(held, now);
             }
@@ -230,32 +230,32 @@ impl<M: Mechanism> Sequencer<M> {
     }
 
     /// Does all that can be done now.
-    pub fn advance(&mut self, params: &Params, now: Time) {
+    pub fn advance(&mut self, settings: &Settings, now: Time) {
         while self.run.is_some() {
-            match self.progress(params, now) {
+            match self.progress(settings, now) {
                 Progress::Advanced => {}
                 Progress::Waiting => break,
-                Progress::Ended(outcome, reason) => self.finish(outcome, reason, params, now),
+                Progress::Ended(outcome, reason) => self.finish(outcome, reason, settings, now),
             }
         }
     }
 
     /// One attempt to get on: the wait's end is looked at before its timeout, so that what came in time counts.
-    fn progress(&mut self, params: &Params, now: Time) -> Progress {
+    fn progress(&mut self, settings: &Settings, now: Time) -> Progress {
         if self.run.as_ref().is_some_and(|run| run.step.is_none()) {
-            self.compare(params);
+            self.compare(settings);
         }
         let Some(run) = &mut self.run else { return Progress::Waiting };
-        let valid = self.sensors.as_ref().filter(|(_, at)| fresh(*at, params, now)).map(|(s, _)| s);
+        let valid = self.sensors.as_ref().filter(|(_, at)| fresh(*at, settings, now)).map(|(s, _)| s);
         let Some(index) = run.step else {
             let resting =
-                valid.map(|sensors| M::resting(sensors, self.command.as_ref(), &self.history, params, now));
+                valid.map(|sensors| M::resting(sensors, self.command.as_ref(), &self.history, settings, now));
             if let Some(Ok(resting)) = resting {
                 // Adopted without being sent: it describes where the mechanism already stands.
                 self.command.get_or_insert(resting);
-                return self.enter(0, params, now);
+                return self.enter(0, settings, now);
             }
-            if now >= Self::step_deadline(run, params) {
+            if now >= Self::step_deadline(run, settings) {
                 let reason = match (valid, &self.sensors) {
                     (None, None) => {
                         let why = self.why_refused();
@@ -272,29 +272,29 @@ impl<M: Mechanism> Sequencer<M> {
             return Progress::Waiting;
         };
         let (Some(sensors), Some(command)) = (valid, &self.command) else {
-            return Progress::Ended(Outcome::SensorsLost, self.lost(params));
+            return Progress::Ended(Outcome::SensorsLost, self.lost(settings));
         };
-        if let Some(reason) = M::contradiction(sensors, command, &self.history, params) {
+        if let Some(reason) = M::contradiction(sensors, command, &self.history, settings) {
             return Progress::Ended(Outcome::Refused, format!("interlock: {reason}"));
         }
         let step = run.sequence.steps[index];
-        let view = View { sensors, command, history: &self.history, params, now };
+        let view = View { sensors, command, history: &self.history, settings, now };
         if M::check(&view, &step, step.until, run.entered).is_ok() {
             if let (Some(code), Origin::Goal(goal)) = (step.feedback, run.origin) {
                 self.events.push_back(Event::Feedback { goal, code });
             }
-            let (command, reached) = (*command, M::reached(step.until, *command, params));
+            let (command, reached) = (*command, M::reached(step.until, *command, settings));
             if reached != command {
                 self.send(reached, now);
             }
-            return self.enter(index + 1, params, now);
+            return self.enter(index + 1, settings, now);
         }
-        if now >= Self::step_deadline(run, params) {
+        if now >= Self::step_deadline(run, settings) {
             let missing = M::describe(Some(&view), &step, step.until);
             if step.change.is_some() {
-                M::caught(&mut self.history, sensors, command, params);
+                M::caught(&mut self.history, sensors, command, settings);
             }
-            return if step.change.is_none() && M::limit(step.until, params).is_zero() {
+            return if step.change.is_none() && M::limit(step.until, settings).is_zero() {
                 Progress::Ended(Outcome::Refused, format!("needs {missing}"))
             } else {
                 let waited = now.saturating_sub(run.entered).as_secs_f64();
@@ -304,7 +304,7 @@ impl<M: Mechanism> Sequencer<M> {
                 )
             };
         }
-        if step.change.is_some() && self.repeat_at(params).is_some_and(|at| now >= at) {
+        if step.change.is_some() && self.repeat_at(settings).is_some_and(|at| now >= at) {
             self.sent_at = Some(now);
             self.events.push_back(Event::Command(*command));
         }
@@ -312,7 +312,7 @@ impl<M: Mechanism> Sequencer<M> {
     }
 
     /// Begins a step: interlock first, then the outputs.
-    fn enter(&mut self, index: usize, params: &Params, now: Time) -> Progress {
+    fn enter(&mut self, index: usize, settings: &Settings, now: Time) -> Progress {
         let (Some(run), Some((sensors, _)), Some(command)) = (&mut self.run, &self.sensors, self.command)
         else {
             return Progress::Waiting;
@@ -320,9 +320,9 @@ impl<M: Mechanism> Sequencer<M> {
         let Some(step) = run.sequence.steps.get(index).copied() else {
             return Progress::Ended(Outcome::Done, String::new());
         };
-        let next = step.change.as_ref().map(|change| M::apply(change, command, params));
+        let next = step.change.as_ref().map(|change| M::apply(change, command, settings));
         if let Some(next) = &next {
-            let view = View { sensors, command: &command, history: &self.history, params, now };
+            let view = View { sensors, command: &command, history: &self.history, settings, now };
             if let Some(needs) = step.needs
                 && M::check(&view, &step, needs, now).is_err()
             {
@@ -353,40 +353,40 @@ impl<M: Mechanism> Sequencer<M> {
         Progress::Advanced
     }
 
-    fn repeat_at(&self, params: &Params) -> Option<Time> {
-        self.sent_at.map(|at| at + secs(params.republish_period))
+    fn repeat_at(&self, settings: &Settings) -> Option<Time> {
+        self.sent_at.map(|at| at + secs(settings.republish_period))
     }
 
-    fn step_deadline(run: &Run<M>, params: &Params) -> Time {
+    fn step_deadline(run: &Run<M>, settings: &Settings) -> Time {
         run.goal_deadline.unwrap_or_else(|| {
             run.entered
                 + match run.step {
-                    None => secs(params.sensor_wait) + M::rest_time(params),
-                    Some(index) => M::limit(run.sequence.steps[index].until, params),
+                    None => secs(settings.sensor_wait) + M::rest_time(settings),
+                    Some(index) => M::limit(run.sequence.steps[index].until, settings),
                 }
         })
     }
 
     /// When [`advance`](Self::advance) must be called again even if nothing arrives.
-    pub fn next_deadline(&self, params: &Params, now: Time) -> Option<Time> {
+    pub fn next_deadline(&self, settings: &Settings, now: Time) -> Option<Time> {
         let run = self.run.as_ref()?;
-        let mut deadline = Self::step_deadline(run, params);
+        let mut deadline = Self::step_deadline(run, settings);
         let Some((sensors, at)) = &self.sensors else { return Some(deadline) };
         let Some(index) = run.step else {
-            if let Err(ready) = M::resting(sensors, self.command.as_ref(), &self.history, params, now)
+            if let Err(ready) = M::resting(sensors, self.command.as_ref(), &self.history, settings, now)
                 && ready > now
             {
                 deadline = deadline.min(ready);
             }
             return Some(deadline);
         };
-        deadline = deadline.min(stale_from(*at, params));
+        deadline = deadline.min(stale_from(*at, settings));
         let step = run.sequence.steps[index];
-        if let (Some(at), Some(_)) = (self.repeat_at(params), step.change) {
+        if let (Some(at), Some(_)) = (self.repeat_at(settings), step.change) {
             deadline = deadline.min(at);
         }
         if let Some(command) = &self.command {
-            let view = View { sensors, command, history: &self.history, params, now };
+            let view = View { sensors, command, history: &self.history, settings, now };
             if let Err(Some(retry)) = M::check(&view, &step, step.until, run.entered) {
                 deadline = deadline.min(retry);
             }
@@ -395,7 +395,7 @@ impl<M: Mechanism> Sequencer<M> {
     }
 
     /// What it does, for diagnostics.
-    pub fn activity(&self, params: &Params, now: Time) -> Activity {
+    pub fn activity(&self, settings: &Settings, now: Time) -> Activity {
         let sensor_age = self.sensors.as_ref().map(|(_, at)| now.saturating_sub(*at));
         let mut activity = Activity {
             sequence: self.sequence,
@@ -403,9 +403,9 @@ impl<M: Mechanism> Sequencer<M> {
             last: self.last.clone(),
             runs: self.runs,
             sensor_age,
-            sensors_valid: self.senses(params, now),
+            sensors_valid: self.senses(settings, now),
             refused: self.refused.clone(),
-            goes_on: self.goes_on(params),
+            goes_on: self.goes_on(settings),
             blocked: self.blocked.clone(),
             ..Activity::default()
         };
@@ -425,7 +425,7 @@ impl<M: Mechanism> Sequencer<M> {
                     let step = run.sequence.steps[index];
                     let view = match (&self.sensors, &self.command) {
                         (Some((sensors, _)), Some(command)) => {
-                            Some(View { sensors, command, history: &self.history, params, now })
+                            Some(View { sensors, command, history: &self.history, settings, now })
                         }
                         _ => None,
                     };
@@ -438,9 +438,9 @@ impl<M: Mechanism> Sequencer<M> {
     }
 
     /// What moves although nothing runs, because the hardware cannot stop it.
-    pub fn goes_on(&self, params: &Params) -> Option<String> {
+    pub fn goes_on(&self, settings: &Settings) -> Option<String> {
         match (&self.run, &self.command, &self.sensors) {
-            (None, Some(command), Some((sensors, _))) => M::goes_on(command, sensors, params),
+            (None, Some(command), Some((sensors, _))) => M::goes_on(command, sensors, settings),
             _ => None,
         }
     }
@@ -467,12 +467,12 @@ enum Progress {
     Ended(Outcome, String),
 }
 
-fn stale_from(at: Time, params: &Params) -> Time {
-    at + secs(params.sensor_timeout)
+fn stale_from(at: Time, settings: &Settings) -> Time {
+    at + secs(settings.sensor_timeout)
 }
 
-fn fresh(at: Time, params: &Params, now: Time) -> bool {
-    now < stale_from(at, params)
+fn fresh(at: Time, settings: &Settings, now: Time) -> bool {
+    now < stale_from(at, settings)
 }
 
 fn age(at: Time, now: Time) -> f64 {

@@ -3,13 +3,27 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Params, Profile, Time,
+    Profile, Settings, Time,
     doll::{self, Doll, Guide, Lift},
     engine::Which,
     pedestal::{self, Cylinders, Pedestal},
     sequence::{Mechanism, View},
     status::{self, digits},
 };
+
+/// What one actuator is to do, and what is known of the others.
+#[derive(Clone, Copy, Debug)]
+pub struct Wish<'a> {
+    /// Which one, and where it shall go.
+    pub actuator: Actuator,
+    /// What was told last keeps the others where they are, or on their way.
+    pub told: &'a status::Outputs,
+    /// The controller's trust in the sensors is the bench's; without a controller a sensor is trusted that was seen to
+    /// move here.
+    pub trust: Option<&'a status::Trust>,
+    /// An interlock that says no is obeyed unless this is set.
+    pub force: bool,
+}
 
 /// One actuator and where it shall go.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -129,10 +143,10 @@ pub struct Bench {
 
 impl Bench {
     /// The pedestal told its sensors.
-    pub fn sense_pedestal(&mut self, sensors: pedestal::Sensors, params: &Params, now: Time) {
+    pub fn sense_pedestal(&mut self, sensors: pedestal::Sensors, settings: &Settings, now: Time) {
         let (before, told) = (self.pedestal.replace(sensors), self.pedestal_told);
         let history = &mut self.pedestal_history;
-        Pedestal::note_sensors(history, before.as_ref(), &sensors, told.as_ref(), params, now);
+        Pedestal::note_sensors(history, before.as_ref(), &sensors, told.as_ref(), settings, now);
     }
 
     /// Somebody moved the pedestal.
@@ -176,23 +190,23 @@ impl Bench {
     }
 
     /// Outputs that move no cylinder, once it is known that none is under way.
-    fn pedestal_rest(&self, params: &Params, now: Time) -> Option<Cylinders> {
+    fn pedestal_rest(&self, settings: &Settings, now: Time) -> Option<Cylinders> {
         let (sensors, told) = (self.pedestal.as_ref()?, self.pedestal_told.as_ref());
-        Pedestal::resting(sensors, told, &self.pedestal_history, params, now).ok()
+        Pedestal::resting(sensors, told, &self.pedestal_history, settings, now).ok()
     }
 
-    fn doll_rest(&self, params: &Params, now: Time) -> Option<doll::Command> {
+    fn doll_rest(&self, settings: &Settings, now: Time) -> Option<doll::Command> {
         let (sensors, (_, since)) = (self.doll.as_ref()?, self.doll_stands?);
-        let quiet = now.saturating_sub(since).as_secs_f64() >= params.settle;
-        let rest = || Doll::resting(sensors, None, &doll::History::default(), params, now).ok();
+        let quiet = now.saturating_sub(since).as_secs_f64() >= settings.settle;
+        let rest = || Doll::resting(sensors, None, &doll::History::default(), settings, now).ok();
         self.doll_told.or_else(|| if quiet { rest() } else { None })
     }
 
     /// Whether it is known which outputs move nothing.
-    pub fn rests(&self, which: Which, params: &Params, now: Time) -> bool {
+    pub fn rests(&self, which: Which, settings: &Settings, now: Time) -> bool {
         match which {
-            Which::Pedestal => self.pedestal_rest(params, now).is_some(),
-            Which::Doll => self.doll_rest(params, now).is_some(),
+            Which::Pedestal => self.pedestal_rest(settings, now).is_some(),
+            Which::Doll => self.doll_rest(settings, now).is_some(),
         }
     }
 
@@ -201,25 +215,16 @@ impl Bench {
         self.doll_told.is_none()
     }
 
-    /// The outputs that move `actuator`. What was `told` last keeps the others where they are, or on their way. The
-    /// controller's trust in the sensors is this bench's; without a controller a sensor is trusted that was seen to move here.
-    /// An interlock that says no is obeyed unless `force`.
+    /// The outputs that move the wished actuator.
     ///
     /// # Errors
     /// Why it is not moved.
-    pub fn plan(
-        &self,
-        actuator: Actuator,
-        told: &status::Outputs,
-        trust: Option<&status::Trust>,
-        force: bool,
-        params: &Params,
-        now: Time,
-    ) -> Result<Move, Refusal> {
+    pub fn plan(&self, wish: &Wish<'_>, settings: &Settings, now: Time) -> Result<Move, Refusal> {
+        let Wish { actuator, told, trust, force } = *wish;
         let (outputs, interlock) = match actuator {
             Actuator::Cylinder { number, out } => {
                 let sensors = self.pedestal.ok_or(Refusal::NoSensors)?;
-                let rest = || self.pedestal_rest(params, now).unwrap_or(sensors.cylinders);
+                let rest = || self.pedestal_rest(settings, now).unwrap_or(sensors.cylinders);
                 let told = told.daiza.unwrap_or_else(rest);
                 let mut next = told;
                 let no = || Refusal::Hardware("there are four cylinders".to_owned());
@@ -227,18 +232,19 @@ impl Bench {
                 let mut history = self.pedestal_history.clone();
                 history.trust = trust.map_or(history.trust, |trust| trust.daiza);
                 let history = &history;
-                let view = View::<Pedestal> { sensors: &sensors, command: &told, history, params, now };
+                let view = View::<Pedestal> { sensors: &sensors, command: &told, history, settings, now };
                 (Outputs::Pedestal(next), Pedestal::interlock(&view, &next))
             }
             _ => {
                 let sensors = self.doll.ok_or(Refusal::NoSensors)?;
                 let mut history = doll::History::default();
                 history.trust = trust.map_or(self.doll_trust, |trust| trust.hina);
-                let told = told.hina.or_else(|| self.doll_rest(params, now));
-                let told = told.or_else(|| Doll::resting(&sensors, None, &history, params, now).ok());
+                let told = told.hina.or_else(|| self.doll_rest(settings, now));
+                let told = told.or_else(|| Doll::resting(&sensors, None, &history, settings, now).ok());
                 let told = told.ok_or(Refusal::NoRest)?;
-                let next = actuator.apply(told, params.profile)?;
-                let view = View::<Doll> { sensors: &sensors, command: &told, history: &history, params, now };
+                let next = actuator.apply(told, settings.profile)?;
+                let view =
+                    View::<Doll> { sensors: &sensors, command: &told, history: &history, settings, now };
                 (Outputs::Doll(next), Doll::interlock(&view, &next))
             }
         };
@@ -246,14 +252,14 @@ impl Bench {
             Err(reason) if !force => return Err(Refusal::Interlock(reason)),
             other => other.err(),
         };
-        Ok(Move { actuator, outputs, overridden, tolerance: params.tolerance })
+        Ok(Move { actuator, outputs, overridden, tolerance: settings.tolerance })
     }
 
     /// What to send when the move is over, arrived or not: a lift stands still where it can, a solenoid must not stay under
     /// current, and a tilt that has not arrived stays where it is.
-    pub fn rest(&self, moved: &Move, params: &Params) -> Option<Outputs> {
+    pub fn rest(&self, moved: &Move, settings: &Settings) -> Option<Outputs> {
         let (Outputs::Doll(sent), Some(sensors)) = (moved.outputs, &self.doll) else { return None };
-        let held = Doll::hold(sent, sensors, params);
+        let held = Doll::hold(sent, sensors, settings);
         // An actuator that keeps what it was told is not this move's to stop.
         let tilts = matches!(moved.actuator, Actuator::Tilt { .. });
         let held = doll::Command { tilt: if tilts { held.tilt } else { sent.tilt }, ..held };
@@ -261,11 +267,11 @@ impl Bench {
     }
 
     /// What moves on although its rest was sent.
-    pub fn goes_on(&self, moved: &Move, params: &Params) -> Option<String> {
+    pub fn goes_on(&self, moved: &Move, settings: &Settings) -> Option<String> {
         match (moved.outputs, &self.pedestal, &self.doll) {
-            (Outputs::Pedestal(sent), Some(sensors), _) => Pedestal::goes_on(&sent, sensors, params),
+            (Outputs::Pedestal(sent), Some(sensors), _) => Pedestal::goes_on(&sent, sensors, settings),
             (Outputs::Doll(sent), _, Some(sensors)) => {
-                Doll::goes_on(&Doll::hold(sent, sensors, params), sensors, params)
+                Doll::goes_on(&Doll::hold(sent, sensors, settings), sensors, settings)
             }
             _ => None,
         }
@@ -321,11 +327,15 @@ mod tests {
         actuator: Actuator,
         controller: Option<&Status>,
         force: bool,
-        params: &Params,
+        settings: &Settings,
         now: Time,
     ) -> Result<Move, Refusal> {
         let told = controller.map(|seen| seen.outputs).unwrap_or_default();
-        bench.plan(actuator, &told, controller.map(|seen| &seen.trust), force, params, now)
+        bench.plan(
+            &Wish { actuator, told: &told, trust: controller.map(|seen| &seen.trust), force },
+            settings,
+            now,
+        )
     }
 
     /// A controller that told this and has seen all sensors move.
@@ -340,45 +350,45 @@ mod tests {
         Time::from_millis(millis)
     }
 
-    fn doll_bench(sensors: doll::Sensors, params: &Params) -> Bench {
+    fn doll_bench(sensors: doll::Sensors, settings: &Settings) -> Bench {
         let mut bench = Bench::default();
         bench.sense_doll(sensors, at(0));
-        assert!(!bench.rests(Which::Doll, params, at(100)), "it may be on its way");
+        assert!(!bench.rests(Which::Doll, settings, at(100)), "it may be on its way");
         bench.sense_doll(sensors, at(2000));
-        assert!(bench.rests(Which::Doll, params, at(2000)));
+        assert!(bench.rests(Which::Doll, settings, at(2000)));
         bench
     }
 
     #[test]
     fn one_cylinder_moves_and_the_others_keep_what_they_were_told() {
-        let params = Params::defaults(Profile::Document);
+        let settings = Settings::defaults(Profile::Document);
         let mut bench = Bench::default();
         let out = Actuator::Cylinder { number: 4, out: true };
         let seen = controller(Some([true, true, false, false]));
         let told = Some(&seen);
-        assert_eq!(plan(&bench, out, told, false, &params, at(0)), Err(Refusal::NoSensors));
+        assert_eq!(plan(&bench, out, told, false, &settings, at(0)), Err(Refusal::NoSensors));
         let sensors = pedestal::Sensors { pedestal: false, cylinders: [true, true, false, false] };
-        bench.sense_pedestal(sensors, &params, at(0));
-        let moved = plan(&bench, out, told, true, &params, at(10)).unwrap();
+        bench.sense_pedestal(sensors, &settings, at(0));
+        let moved = plan(&bench, out, told, true, &settings, at(10)).unwrap();
         assert_eq!(moved.outputs, Outputs::Pedestal([true, true, false, true]));
         assert!(!bench.arrived(&moved));
         let sensors = pedestal::Sensors { pedestal: false, cylinders: [true, true, false, true] };
-        bench.sense_pedestal(sensors, &params, at(1000));
+        bench.sense_pedestal(sensors, &settings, at(1000));
         assert!(bench.arrived(&moved));
         let fifth = Actuator::Cylinder { number: 5, out: true };
-        assert!(matches!(plan(&bench, fifth, told, true, &params, at(0)), Err(Refusal::Hardware(_))));
+        assert!(matches!(plan(&bench, fifth, told, true, &settings, at(0)), Err(Refusal::Hardware(_))));
     }
 
     #[test]
     fn an_interlock_is_obeyed_or_named() {
-        let params = Params::defaults(Profile::Document);
+        let settings = Settings::defaults(Profile::Document);
         // Upright and down: folding back is for the top only.
         let sensors = doll::Sensors { tilt: 90.0, down: true, ..doll::Sensors::default() };
-        let bench = doll_bench(sensors, &params);
+        let bench = doll_bench(sensors, &settings);
         let fold = Actuator::Tilt { degrees: 180.0 };
-        let refused = plan(&bench, fold, None, false, &params, at(2000)).unwrap_err();
+        let refused = plan(&bench, fold, None, false, &settings, at(2000)).unwrap_err();
         assert!(refused.to_string().ends_with("; --force moves anyway"), "{refused}");
-        let moved = plan(&bench, fold, None, true, &params, at(2000)).unwrap();
+        let moved = plan(&bench, fold, None, true, &settings, at(2000)).unwrap();
         assert!(moved.overridden.is_some());
         let Outputs::Doll(next) = moved.outputs else { panic!("{moved:?}") };
         assert_eq!((next.tilt, next.lift), (180.0, Lift::Hold), "the lift stays where it is");
@@ -386,20 +396,20 @@ mod tests {
 
     #[test]
     fn hardware_that_lacks_an_actuator_says_so() {
-        let params = Params::defaults(Profile::Document);
-        let bench = doll_bench(doll::Sensors { tilt: 90.0, down: true, ..Default::default() }, &params);
+        let settings = Settings::defaults(Profile::Document);
+        let bench = doll_bench(doll::Sensors { tilt: 90.0, down: true, ..Default::default() }, &settings);
         for actuator in [Actuator::Guide(Guide::Out), Actuator::Latch { number: 1 }] {
-            let refused = plan(&bench, actuator, None, true, &params, at(2000));
+            let refused = plan(&bench, actuator, None, true, &settings, at(2000));
             assert!(matches!(refused, Err(Refusal::Hardware(_))), "{actuator:?}");
         }
     }
 
     #[test]
     fn a_fired_latch_is_relaxed_again() {
-        let params = Params::defaults(Profile::Nucleo);
-        let bench = doll_bench(doll::Sensors { tilt: 90.0, down: true, ..Default::default() }, &params);
-        let moved = plan(&bench, Actuator::Latch { number: 2 }, None, true, &params, at(2000)).unwrap();
-        let rest = bench.rest(&moved, &params);
+        let settings = Settings::defaults(Profile::Nucleo);
+        let bench = doll_bench(doll::Sensors { tilt: 90.0, down: true, ..Default::default() }, &settings);
+        let moved = plan(&bench, Actuator::Latch { number: 2 }, None, true, &settings, at(2000)).unwrap();
+        let rest = bench.rest(&moved, &settings);
         let (Outputs::Doll(fired), Some(Outputs::Doll(relaxed))) = (moved.outputs, rest) else {
             panic!("{moved:?}")
         };
@@ -409,13 +419,13 @@ mod tests {
 
     #[test]
     fn nothing_is_lifted_by_hand_on_a_sensor_that_the_controller_does_not_believe_or_nobody_has_seen_move() {
-        let params = Params::defaults(Profile::Document);
+        let settings = Settings::defaults(Profile::Document);
         let mut bench = Bench::default();
         let sensors = pedestal::Sensors { pedestal: false, cylinders: [false, false, true, true] };
-        bench.sense_pedestal(sensors, &params, at(0));
-        bench.sense_pedestal(sensors, &params, at(2000));
+        bench.sense_pedestal(sensors, &settings, at(0));
+        bench.sense_pedestal(sensors, &settings, at(2000));
         let lift = Actuator::Cylinder { number: 4, out: false };
-        let lifts = |seen: Option<&Status>| plan(&bench, lift, seen, false, &params, at(2000));
+        let lifts = |seen: Option<&Status>| plan(&bench, lift, seen, false, &settings, at(2000));
         let refused = lifts(None).unwrap_err().to_string();
         assert!(refused.contains("cylinders 1 and 2 have not been seen to move"), "{refused}");
         let mut seen = controller(Some(sensors.cylinders));
@@ -423,12 +433,12 @@ mod tests {
         seen.trust.daiza.caught[1] = true;
         let refused = lifts(Some(&seen)).unwrap_err().to_string();
         assert!(refused.contains("the sensor of cylinder 2 did not follow it"), "{refused}");
-        assert!(plan(&bench, lift, Some(&seen), true, &params, at(2000)).is_ok(), "--force");
+        assert!(plan(&bench, lift, Some(&seen), true, &settings, at(2000)).is_ok(), "--force");
 
-        let bench = doll_bench(doll::Sensors { tilt: 90.0, down: true, ..Default::default() }, &params);
+        let bench = doll_bench(doll::Sensors { tilt: 90.0, down: true, ..Default::default() }, &settings);
         let up = Actuator::Lift(Lift::Up);
-        let refused = plan(&bench, up, None, false, &params, at(2000)).unwrap_err().to_string();
+        let refused = plan(&bench, up, None, false, &settings, at(2000)).unwrap_err().to_string();
         assert!(refused.contains("the potentiometer has not been seen to move"), "{refused}");
-        assert!(plan(&bench, up, Some(&controller(None)), false, &params, at(2000)).is_ok());
+        assert!(plan(&bench, up, Some(&controller(None)), false, &settings, at(2000)).is_ok());
     }
 }

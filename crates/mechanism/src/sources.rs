@@ -50,6 +50,17 @@ pub struct Admitted {
     pub late: Duration,
 }
 
+/// A sample to be judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<'a> {
+    /// Whose sensors it is about.
+    pub which: Which,
+    /// Who published it.
+    pub source: &'a Source,
+    /// When, where that is known.
+    pub stamps: Option<Stamps>,
+}
+
 /// When a sample was published and received, on the two ends' own clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamps {
@@ -100,9 +111,7 @@ impl Sources {
     /// Why it does not count.
     pub fn judge(
         &mut self,
-        which: Which,
-        source: &Source,
-        stamps: Option<Stamps>,
+        Arrival { which, source, stamps }: Arrival<'_>,
         late: Duration,
         now: Time,
     ) -> Result<Admitted, BadSample> {
@@ -165,7 +174,8 @@ mod tests {
     }
 
     fn judge(sources: &mut Sources, from: &Source, millis: u64) -> Result<bool, String> {
-        let judged = sources.judge(Which::Pedestal, from, None, LATE, at(millis));
+        let judged =
+            sources.judge(Arrival { which: Which::Pedestal, source: from, stamps: None }, LATE, at(millis));
         judged.map(|admitted| admitted.changed).map_err(|error| error.to_string())
     }
 
@@ -188,7 +198,9 @@ mod tests {
         let (dummy, agent) =
             (source(1, "/dummy_mechanism", Kind::StandIn), source(2, "/agent", Kind::Hardware));
         assert_eq!(judge(&mut sources, &dummy, 0), Ok(false));
-        assert!(sources.judge(Which::Doll, &agent, None, LATE, at(10)).is_ok());
+        assert!(
+            sources.judge(Arrival { which: Which::Doll, source: &agent, stamps: None }, LATE, at(10)).is_ok()
+        );
         let refused = "/dummy_mechanism is a stand-in, and real hardware was seen: /agent; stop the stand-in";
         assert_eq!(judge(&mut sources, &dummy, 20), Err(refused.to_owned()));
         assert_eq!(judge(&mut sources, &agent, 30), Ok(true), "the stand-in is no rival to it");
@@ -219,7 +231,11 @@ mod tests {
                     received: stamp(100_000_000 + sent + took),
                 };
                 let now = at(u64::try_from(sent + took).unwrap());
-                let judged = sources.judge(Which::Doll, &agent, Some(stamps), LATE, now);
+                let judged = sources.judge(
+                    Arrival { which: Which::Doll, source: &agent, stamps: Some(stamps) },
+                    LATE,
+                    now,
+                );
                 judged.map(|admitted| admitted.late.as_millis()).map_err(|error| error.to_string())
             };
             assert_eq!(way(0, 5), Ok(0));

@@ -269,8 +269,8 @@ impl Status {
         let status = engine.status(now);
         let ((daiza_told, daiza_sensed), (hina_told, hina_sensed)) = (engine.pedestal(), engine.doll());
         Self {
-            profile: engine.params().profile,
-            command_gap: engine.params().command_gap,
+            profile: engine.settings().profile,
+            command_gap: engine.settings().command_gap,
             messages: status.messages,
             bonbori: Lantern { lit: status.lantern, flag: status.lantern_flag },
             daiza: Part::new(&status.pedestal, now, wall),
@@ -390,11 +390,11 @@ fn diagnostic<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Input, Params};
+    use crate::{Input, Settings};
 
     #[test]
     fn what_is_told_is_understood() {
-        let mut engine = Engine::new(Params::defaults(Profile::Document));
+        let mut engine = Engine::new(Settings::defaults(Profile::Document));
         let sample = pedestal::Sensors { pedestal: true, cylinders: [false; 4] };
         for millis in (0..1500).step_by(100) {
             engine.handle(Input::PedestalSensors(Ok(sample)), Time::from_millis(millis));

@@ -10,12 +10,12 @@ use std::collections::VecDeque;
 use serde::Serialize;
 
 use crate::{
-    Params, Profile, Status, Time, doll,
+    Profile, Settings, Status, Time, doll,
     engine::Which,
     pedestal::{self, Cylinders},
     profile::BadSample,
-    single::{Actuator, Bench, Move, Outputs, Refusal},
-    sources::{Source, Sources},
+    single::{Actuator, Bench, Move, Outputs, Refusal, Wish},
+    sources::{Arrival, Source, Sources},
     status,
 };
 
@@ -84,7 +84,7 @@ pub struct View {
 /// The bench with its tools.
 #[derive(Debug)]
 pub struct Workbench {
-    params: Params,
+    settings: Settings,
     bench: Bench,
     sources: Sources,
     told: status::Outputs,
@@ -99,7 +99,7 @@ impl Workbench {
     /// For this hardware.
     pub fn new(profile: Profile) -> Self {
         Self {
-            params: Params::defaults(profile),
+            settings: Settings::defaults(profile),
             bench: Bench::default(),
             sources: Sources::default(),
             told: status::Outputs::default(),
@@ -110,8 +110,8 @@ impl Workbench {
     }
 
     /// What its numbers are.
-    pub fn params(&self) -> &Params {
-        &self.params
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     fn side(&mut self, which: Which) -> &mut Side {
@@ -120,8 +120,8 @@ impl Workbench {
 
     /// Whether the sample counts; why not is remembered.
     fn admit(&mut self, which: Which, source: &Source, now: Time) -> bool {
-        let late = Time::from_secs_f64(self.params.sensor_timeout);
-        let judged = self.sources.judge(which, source, None, late, now);
+        let late = Time::from_secs_f64(self.settings.sensor_timeout);
+        let judged = self.sources.judge(Arrival { which, source, stamps: None }, late, now);
         let admitted = judged.is_ok();
         self.side(which).refused = judged.err().map(|bad| bad.to_string());
         admitted
@@ -157,7 +157,7 @@ impl Workbench {
         now: Time,
     ) {
         if let Some(sensors) = self.sample(Which::Pedestal, sample, source, now) {
-            self.bench.sense_pedestal(sensors, &self.params, now);
+            self.bench.sense_pedestal(sensors, &self.settings, now);
         }
     }
 
@@ -230,10 +230,10 @@ impl Workbench {
         let Some(job) = self.side(which).job.take() else { return };
         let mut result = result;
         if let Some((moved, _)) = &job.moved {
-            if let Some(rest) = self.bench.rest(moved, &self.params) {
+            if let Some(rest) = self.bench.rest(moved, &self.settings) {
                 self.send(rest, now);
             }
-            if let (Err(reason), Some(what)) = (&mut result, self.bench.goes_on(moved, &self.params)) {
+            if let (Err(reason), Some(what)) = (&mut result, self.bench.goes_on(moved, &self.settings)) {
                 *reason = format!("{reason}; {what}");
             }
             self.side(which).linger = now + LINGER;
@@ -252,7 +252,7 @@ impl Workbench {
     /// Why its actuators cannot be moved one by one now.
     fn lock(&self, which: Which, now: Time) -> Option<String> {
         let side = &self.sides[which as usize];
-        let fresh = Time::from_secs_f64(self.params.sensor_timeout);
+        let fresh = Time::from_secs_f64(self.settings.sensor_timeout);
         match (side.sensed, &side.refused) {
             (_, Some(reason)) => return Some(format!("its sensors do not count: {reason}")),
             (None, _) => return Some("nothing was heard of its sensors yet".to_owned()),
@@ -275,7 +275,7 @@ impl Workbench {
         if now.saturating_sub(at) < UNDER_WAY {
             return;
         }
-        let tolerance = 2.0 * self.params.tolerance;
+        let tolerance = 2.0 * self.settings.tolerance;
         let apart = match which {
             Which::Pedestal => {
                 self.told.daiza.zip(self.bench.pedestal).is_some_and(|(told, s)| told != s.cylinders)
@@ -327,7 +327,7 @@ impl Workbench {
         let is_told = side.told.is_some();
         let wait = if matched == 0 || matched < listening {
             Some("nobody listens to the commands")
-        } else if !is_told && !self.bench.rests(which, &self.params, now) {
+        } else if !is_told && !self.bench.rests(which, &self.settings, now) {
             Some("it does not come to rest")
         } else {
             None
@@ -338,11 +338,12 @@ impl Workbench {
             None => {}
         }
         // Sensors confirm nothing right after a command: an interlock may be satisfied a moment later.
-        let settle = Time::from_secs_f64(self.params.settle);
+        let settle = Time::from_secs_f64(self.settings.settle);
         let settles = self.sides[which as usize].told.is_some_and(|at| now.saturating_sub(at) <= settle);
         let alive = |(_, at): &&(Status, Time)| now.saturating_sub(*at) < CONTROLLER_GONE;
         let trust = self.controller.as_ref().filter(alive).map(|(status, _)| &status.trust);
-        match self.bench.plan(actuator, &self.told, trust, false, &self.params, now) {
+        match self.bench.plan(&Wish { actuator, told: &self.told, trust, force: false }, &self.settings, now)
+        {
             Err(Refusal::Interlock(_)) if settles && !late => {}
             Err(Refusal::Interlock(reason)) => self.end(which, Err(format!("interlock: {reason}")), now),
             Err(refusal) => self.end(which, Err(refusal.to_string()), now),
@@ -364,7 +365,7 @@ impl Workbench {
     pub fn view(&self, now: Time) -> View {
         let each = |f: &dyn Fn(Which) -> Option<String>| BOTH.map(f);
         View {
-            profile: self.params.profile,
+            profile: self.settings.profile,
             told: self.told,
             sensed: status::Sensed { daiza: self.bench.pedestal, hina: self.bench.doll },
             age: BOTH.map(|w| self.sides[w as usize].sensed.map(|at| now.saturating_sub(at).as_secs_f64())),

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use proptest::prelude::*;
 use rosless_mechanism::{
-    Engine, GoalId, Input, Output, Params, Profile, Time,
+    Engine, GoalId, Input, Output, Profile, Settings, Time,
     doll::{self, Lift},
     engine::Which,
     model::{Fault, Switch},
@@ -82,7 +82,7 @@ fn sensors() -> impl Strategy<Value = Input> {
 
 /// Sees what the engine sees and judges each output as it comes.
 struct Judge {
-    params: Params,
+    settings: Settings,
     pedestal: Option<(pedestal::Sensors, Time)>,
     doll: Option<(doll::Sensors, Time)>,
     cylinders: Option<pedestal::Cylinders>,
@@ -93,9 +93,9 @@ struct Judge {
 }
 
 impl Judge {
-    fn new(params: Params) -> Self {
+    fn new(settings: Settings) -> Self {
         Self {
-            params,
+            settings,
             pedestal: None,
             doll: None,
             cylinders: None,
@@ -156,9 +156,9 @@ impl Judge {
 
     fn judge_doll(&mut self, next: &doll::Command) -> Result<(), TestCaseError> {
         let (sensors, _) = self.doll.expect("no output without a sensor sample");
-        let band = self.params.travel_min..=self.params.travel_max;
-        let tolerant =
-            self.params.travel_min - self.params.tolerance..=self.params.travel_max + self.params.tolerance;
+        let band = self.settings.travel_min..=self.settings.travel_max;
+        let tolerant = self.settings.travel_min - self.settings.tolerance
+            ..=self.settings.travel_max + self.settings.tolerance;
         let before = self.outputs;
         self.outputs = Some(*next);
         prop_assert!(next.tilt.is_finite());
@@ -175,7 +175,7 @@ impl Judge {
             prop_assert!(!travels, "the tray leaves its band while the lift travels");
             prop_assert!(sensors.end().is_some(), "the tray leaves its band between the ends");
             prop_assert!(
-                next.tilt < self.params.travel_min || sensors.end() == Some(Lift::Up),
+                next.tilt < self.settings.travel_min || sensors.end() == Some(Lift::Up),
                 "folds back below the top"
             );
         }
@@ -241,10 +241,10 @@ proptest! {
         profile in profile(),
         events in prop::collection::vec((0u64..1500, prop_oneof![1 => command(), 3 => sensors()]), 1..120),
     ) {
-        let params = Params::defaults(profile);
+        let settings = Settings::defaults(profile);
         let mut trial = Trial {
-            engine: Engine::new(params.clone()),
-            judge: Judge::new(params),
+            engine: Engine::new(settings.clone()),
+            judge: Judge::new(settings),
             now: Time::ZERO,
             open_goals: BTreeMap::new(),
             commanded: false,
@@ -270,10 +270,10 @@ proptest! {
         cylinder_fault in prop::option::of((0usize..4, any::<bool>())),
         events in prop::collection::vec((0u64..4000, command(), 0usize..17), 1..12),
     ) {
-        let mut params = Params::defaults(profile);
+        let mut settings = Settings::defaults(profile);
         // The slowest stroke takes two seconds; the model rounds.
-        params.set("daiza.settle", 2.01).expect("in range");
-        let mut world = World::new(params, automatic);
+        settings.set("daiza.settle", 2.01).expect("in range");
+        let mut world = World::new(settings, automatic);
         let cylinder_fault = cylinder_fault.map(|(i, slow)| {
             if slow { Fault::SlowCylinder(i, 2.0) } else { Fault::StuckCylinder(i) }
         });
@@ -318,9 +318,9 @@ proptest! {
                     prop_assert!(!half(right) && !half(left), "lifted with the clamp at {right} {left}");
                 }
                 if world.model.height() != height {
-                    let params = world.engine.params();
-                    let slack = params.tolerance;
-                    let band = params.travel_min - slack..=params.travel_max + slack;
+                    let settings = world.engine.settings();
+                    let slack = settings.tolerance;
+                    let band = settings.travel_min - slack..=settings.travel_max + slack;
                     prop_assert!(band.contains(&world.model.tilt()), "lift moved with the tray at {}°", world.model.tilt());
                 }
             }
@@ -335,7 +335,7 @@ proptest! {
         flags in prop::collection::vec(any::<bool>(), 0..8),
         more in prop::collection::vec(any::<bool>(), 0..8),
     ) {
-        let params = Params::defaults(profile);
+        let settings = Settings::defaults(profile);
         let sensors = SensorArrays { angles: numbers.clone(), switches: flags.clone(), cylinders: more.clone() };
         let actuators = ActuatorArrays { positions: numbers, expand: flags, cylinders: more };
         let _ = profile.read_pedestal_sensors(&sensors);
@@ -343,7 +343,7 @@ proptest! {
         if let Ok(doll) = profile.read_doll_sensors(&sensors) {
             prop_assert!(doll.tilt.is_finite());
         }
-        if let Ok(doll) = profile.read_doll_command(&actuators, &params) {
+        if let Ok(doll) = profile.read_doll_command(&actuators, &settings) {
             prop_assert!(doll.tilt.is_finite());
         }
     }

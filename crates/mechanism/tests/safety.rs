@@ -5,7 +5,7 @@ mod world;
 use std::time::Duration;
 
 use rosless_mechanism::{
-    Input, Outcome, Output, Params, Profile, Time,
+    Input, Outcome, Output, Profile, Settings, Time,
     doll::{self, Lift},
     engine::{LEAVE_ALONE, Level, Which},
     model::{Fault, Switch},
@@ -24,9 +24,9 @@ fn document() -> World {
 }
 
 fn set(world: &mut World, name: &str, value: f64) {
-    let mut params = world.engine.params().clone();
-    params.set(name, value).expect("in range");
-    world.engine.set_params(params);
+    let mut settings = world.engine.settings().clone();
+    settings.set(name, value).expect("in range");
+    world.engine.set_settings(settings);
 }
 
 fn source(id: u8, name: &str, kind: Kind) -> Source {
@@ -505,6 +505,6 @@ fn every_word_of_the_earlier_firmware_is_known() {
 
 #[test]
 fn out_of_range_values_are_told_with_their_range() {
-    let error = Params::defaults(Profile::Document).set("hina.tolerance", 900.0).unwrap_err();
+    let error = Settings::defaults(Profile::Document).set("hina.tolerance", 900.0).unwrap_err();
     assert_eq!(error.to_string(), "hina.tolerance = 900 deg is outside 0.1 … 30");
 }

@@ -5,7 +5,7 @@ mod world;
 use std::time::Duration;
 
 use rosless_mechanism::{
-    Engine, Input, Outcome, Output, Params, Profile,
+    Engine, Input, Outcome, Output, Profile, Settings,
     doll::{self, Guide, Lift},
     engine::{LEAVE_ALONE, Level, Which},
     model::{Fault, Switch},
@@ -62,9 +62,9 @@ fn pedestal_full_cycle_in_the_documents_order() {
 fn cylinder_moves_are_a_settle_time_apart() {
     for settle in [1.0, 2.5] {
         let mut world = document();
-        let mut params = world.engine.params().clone();
-        params.set("daiza.settle", settle).expect("in range");
-        world.engine.set_params(params);
+        let mut settings = world.engine.settings().clone();
+        settings.set("daiza.settle", settle).expect("in range");
+        world.engine.set_settings(settings);
         world.run(3.0);
         world.phases(DEPLOY, LEAVE_ALONE);
         world.finish();
@@ -102,9 +102,9 @@ fn collect_without_the_pedestal_switch_moves_nothing_and_says_why() {
 #[test]
 fn collect_can_wait_for_the_pedestal_for_a_while() {
     let mut world = document();
-    let mut params = world.engine.params().clone();
-    params.set("daiza.pedestal_wait", 4.0).expect("in range");
-    world.engine.set_params(params);
+    let mut settings = world.engine.settings().clone();
+    settings.set("daiza.pedestal_wait", 4.0).expect("in range");
+    world.engine.set_settings(settings);
     world.phases(COLLECT, LEAVE_ALONE);
     world.run(3.0);
     assert_eq!(world.pedestal_commands(), Vec::<String>::new());
@@ -238,12 +238,12 @@ fn both_mechanisms_move_at_the_same_time() {
 #[test]
 fn deploy_and_place_angles_and_the_wait_are_tunable() {
     let mut world = document();
-    let mut params = world.engine.params().clone();
+    let mut settings = world.engine.settings().clone();
     for (name, value) in [("hina.deploy_angle", -20.0), ("hina.place_angle", -30.0), ("hina.place_wait", 7.0)]
     {
-        params.set(name, value).expect("in range");
+        settings.set(name, value).expect("in range");
     }
-    world.engine.set_params(params);
+    world.engine.set_settings(settings);
     world.phases(LEAVE_ALONE, DEPLOY);
     world.finish();
     assert_eq!(world.doll_commands(), [(-20.0, Lift::Hold)]);
@@ -328,7 +328,7 @@ fn sensors_lost_in_mid_sequence_stop_it_and_a_later_command_recovers() {
 
 #[test]
 fn without_sensors_nothing_ever_moves() {
-    let mut engine = Engine::new(Params::defaults(Profile::Document));
+    let mut engine = Engine::new(Settings::defaults(Profile::Document));
     let mut now = rosless_mechanism::Time::ZERO;
     engine.handle(Input::MechaState { pedestal: DEPLOY, doll: DEPLOY, lantern: false }, now);
     engine.handle(Input::Goal { which: Which::Pedestal, id: [1; 16], command: 5 }, now);
@@ -614,7 +614,7 @@ fn a_restarted_controller_does_not_reverse_cylinders_under_way() {
     world.phases(DEPLOY, LEAVE_ALONE);
     world.run(0.5);
     // The arm is under way and reported at its old place when the new controller comes up.
-    world.engine = Engine::new(world.engine.params().clone());
+    world.engine = Engine::new(world.engine.settings().clone());
     world.clear();
     world.phases(DEPLOY, LEAVE_ALONE);
     world.finish();
@@ -718,13 +718,13 @@ fn a_phase_is_not_called_reached_while_the_sensors_are_silent() {
 
 #[test]
 fn what_the_sensors_deny_counts_as_a_move_of_the_clamp() {
-    let params = Params::defaults(Profile::Document);
+    let settings = Settings::defaults(Profile::Document);
     let judge = |sensed: pedestal::Cylinders, next: pedestal::Cylinders| {
         let view = View::<Pedestal> {
             sensors: &pedestal::Sensors { pedestal: false, cylinders: sensed },
             command: &[true, true, true, false],
             history: &pedestal::History::default(),
-            params: &params,
+            settings: &settings,
             now: Duration::ZERO,
         };
         Pedestal::interlock(&view, &next)
@@ -797,15 +797,15 @@ fn the_lantern_is_lit_again_by_a_new_wish_but_not_by_a_stream() {
 
 #[test]
 fn a_held_lift_is_never_sent_as_a_moving_one_and_always_understood() {
-    let mut params = Params::defaults(Profile::Document);
+    let mut settings = Settings::defaults(Profile::Document);
     for value in [0.0, 1.0] {
-        assert!(params.set("hina.lift_hold", value).is_err(), "{value} is a direction");
+        assert!(settings.set("hina.lift_hold", value).is_err(), "{value} is a direction");
     }
-    params.set("hina.lift_hold", 0.7).expect("in range");
+    settings.set("hina.lift_hold", 0.7).expect("in range");
     let hold = doll::Command { tilt: 90.0, lift: Lift::Hold, guide: Guide::Out, latches: [false; 2] };
-    let sent = Profile::Document.doll_command(&hold, &params);
+    let sent = Profile::Document.doll_command(&hold, &settings);
     assert_eq!(sent.positions, [0.7, 90.0]);
-    let others = Params::defaults(Profile::Document);
+    let others = Settings::defaults(Profile::Document);
     assert_eq!(Profile::Document.read_doll_command(&sent, &others), Ok(hold));
     for nonsense in [-0.1, 1.1, f64::NAN] {
         let mut broken = sent.clone();

@@ -11,7 +11,7 @@ use std::{
 
 use rosless_kinematics::{Joints, builtin};
 use rosless_motion::{
-    Checked, Command, Config, Frames, MotionLimits, Planner, Primitive, QueueController, RawPose,
+    Checked, Command, Frames, MotionLimits, Planner, Primitive, QueueController, QueueSettings, RawPose,
     RawPrimitive, SimulatedRobot, check, primitive::code,
 };
 
@@ -32,9 +32,9 @@ fn home() -> Joints {
     planner().robot.home
 }
 
-fn controller(config: Config) -> QueueController<SimulatedRobot> {
+fn controller(settings: QueueSettings) -> QueueController<SimulatedRobot> {
     let robot = SimulatedRobot::new(planner(), home());
-    let mut controller = QueueController::new(config, robot).expect("the queue has room");
+    let mut controller = QueueController::new(settings, robot).expect("the queue has room");
     controller.activate(Duration::ZERO).expect("a simulated robot is always ready");
     controller.update(Duration::ZERO);
     controller
@@ -150,7 +150,7 @@ fn checking_and_planning() {
 
 /// Hands a sequence of `count` moves to a fresh controller and runs it until all is planned.
 fn plan_sequence(count: usize) {
-    let mut controller = controller(Config { goal_size: count, ..Config::default() });
+    let mut controller = controller(QueueSettings { goal_size: count, ..QueueSettings::default() });
     let moves: Vec<RawPrimitive> = (0..count)
         .map(|i| RawPrimitive {
             blend_radius: if i + 1 < count { 0.005 } else { 0.0 },
@@ -182,7 +182,7 @@ fn percentile(sorted: &[f64], percent: usize) -> f64 {
 }
 
 fn control_cycle() {
-    let mut controller = controller(Config::default());
+    let mut controller = controller(QueueSettings::default());
     let mut now = Duration::ZERO;
     let (mut costs, mut sent, mut quiet, mut allocations) = (Vec::new(), 0, 0u64, 0u64);
     for _ in 0..effort(100_000, 20_000) {

@@ -37,7 +37,7 @@ const UNSEEN: Duration = Duration::from_millis(500);
 
 /// What can be set from outside.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Config {
+pub struct QueueSettings {
     /// Primitives from the reference topic that may wait; a sequence counts as one.
     pub queue_size: usize,
     /// Primitives one goal or one sequence may have.
@@ -54,7 +54,7 @@ pub struct Config {
     pub frames: Frames,
 }
 
-impl Default for Config {
+impl Default for QueueSettings {
     fn default() -> Self {
         Self {
             queue_size: 10,
@@ -159,7 +159,7 @@ enum Watched {
 /// is the control cycle.
 #[derive(Debug)]
 pub struct QueueController<H> {
-    config: Config,
+    settings: QueueSettings,
     hardware: H,
     interfaces: CommandInterfaces,
     /// What was written last, which the robot has taken since.
@@ -191,9 +191,9 @@ pub struct QueueController<H> {
 
 impl<H: Hardware> QueueController<H> {
     /// `None` for a queue that can hold nothing.
-    pub fn new(config: Config, hardware: H) -> Option<Self> {
-        (config.queue_size > 0).then(|| Self {
-            config,
+    pub fn new(settings: QueueSettings, hardware: H) -> Option<Self> {
+        (settings.queue_size > 0).then(|| Self {
+            settings,
             hardware,
             interfaces: CommandInterfaces::default(),
             last_command: CommandInterfaces::default(),
@@ -230,7 +230,7 @@ impl<H: Hardware> QueueController<H> {
 
     /// The frames that poses may be given in.
     pub fn frames_mut(&mut self) -> &mut Frames {
-        &mut self.config.frames
+        &mut self.settings.frames
     }
 
     /// What the robot does.
@@ -302,7 +302,7 @@ impl<H: Hardware> QueueController<H> {
 
     /// When `update` must be called even if nobody else has a reason to.
     pub fn next_deadline(&self) -> Option<Duration> {
-        self.open.values().map(|open| open.last_addition + self.config.sequence_timeout).min()
+        self.open.values().map(|open| open.last_addition + self.settings.sequence_timeout).min()
     }
 
     /// How often the driver must be read while nothing moves.

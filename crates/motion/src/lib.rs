@@ -29,7 +29,6 @@
 //! | [`sending`] | which message of a program goes next, and what became of the others? |
 
 #![forbid(unsafe_code)]
-#![warn(missing_docs)]
 
 pub mod approximate;
 mod carrier;
@@ -57,7 +56,7 @@ pub mod state_only;
 mod testing;
 pub mod zones;
 
-pub use controller::{Config, GoalId, GoalOutcome, Output, PrimitiveId, QueueController, Source};
+pub use controller::{GoalId, GoalOutcome, Output, PrimitiveId, QueueController, QueueSettings, Source};
 pub use frames::Frames;
 pub use handshake::{CommandInterfaces, ExecutionState, StateCodes, StateInterfaces};
 pub use hardware::{Capabilities, Fault, FaultKind, Hardware, RobotEvent, Watch};

@@ -329,12 +329,12 @@ mod tests {
 
     const CYCLE: Duration = Duration::from_millis(2);
 
-    struct Bench {
+    struct Rig {
         robot: SimulatedRobot,
         now: Duration,
     }
 
-    impl Bench {
+    impl Rig {
         fn new() -> Self {
             Self { robot: SimulatedRobot::new(planner(), ready()), now: Duration::ZERO }
         }
@@ -375,24 +375,24 @@ mod tests {
 
     #[test]
     fn a_single_primitive_goes_from_idle_over_executing_to_success() {
-        let mut bench = Bench::new();
-        assert_eq!(bench.step(), StateInterfaces { status: ExecutionState::Idle, ready: true });
-        bench.send(go(near(), 0.0));
-        assert_eq!(bench.step().status, ExecutionState::Executing);
-        bench.run_until(ExecutionState::Success);
-        assert!((bench.robot.state_at(bench.now).position - near()).amax() < 1e-9);
-        assert_eq!(bench.events(), [RobotEvent::Started(0), RobotEvent::Finished(0)]);
+        let mut rig = Rig::new();
+        assert_eq!(rig.step(), StateInterfaces { status: ExecutionState::Idle, ready: true });
+        rig.send(go(near(), 0.0));
+        assert_eq!(rig.step().status, ExecutionState::Executing);
+        rig.run_until(ExecutionState::Success);
+        assert!((rig.robot.state_at(rig.now).position - near()).amax() < 1e-9);
+        assert_eq!(rig.events(), [RobotEvent::Started(0), RobotEvent::Finished(0)]);
     }
 
     #[test]
     fn a_streamed_primitive_blends_only_with_a_radius() {
         for (radius, blends) in [(0.03, true), (0.0, false)] {
-            let mut bench = Bench::new();
-            bench.send(go(near(), radius));
-            bench.step();
-            bench.send(go(ready(), 0.0));
-            bench.run_until(ExecutionState::Success);
-            let events = bench.events();
+            let mut rig = Rig::new();
+            rig.send(go(near(), radius));
+            rig.step();
+            rig.send(go(ready(), 0.0));
+            rig.run_until(ExecutionState::Success);
+            let events = rig.events();
             assert_eq!(events.contains(&RobotEvent::Blended(0, 1)), blends, "{events:?}");
         }
     }
@@ -402,95 +402,95 @@ mod tests {
         for (radius, look_ahead, ready_for_another) in
             [(0.03, true, true), (0.0, true, false), (0.03, false, false)]
         {
-            let mut bench = Bench::new();
-            bench.robot.set_look_ahead_blending(look_ahead);
-            bench.send(go(near(), radius));
-            assert_eq!(bench.step().ready, ready_for_another, "radius {radius}, look-ahead {look_ahead}");
-            bench.run_until(ExecutionState::Success);
-            assert!(bench.step().ready);
+            let mut rig = Rig::new();
+            rig.robot.set_look_ahead_blending(look_ahead);
+            rig.send(go(near(), radius));
+            assert_eq!(rig.step().ready, ready_for_another, "radius {radius}, look-ahead {look_ahead}");
+            rig.run_until(ExecutionState::Success);
+            assert!(rig.step().ready);
         }
     }
 
     #[test]
     fn a_move_to_where_it_is_is_seen_to_run() {
-        let mut bench = Bench::new();
-        bench.step();
-        bench.send(go(ready(), 0.0));
-        assert_eq!(bench.robot.read(bench.now).status, ExecutionState::Executing);
-        assert_eq!(bench.step().status, ExecutionState::Success);
-        assert_eq!(bench.events(), [RobotEvent::Started(0), RobotEvent::Finished(0)]);
+        let mut rig = Rig::new();
+        rig.step();
+        rig.send(go(ready(), 0.0));
+        assert_eq!(rig.robot.read(rig.now).status, ExecutionState::Executing);
+        assert_eq!(rig.step().status, ExecutionState::Success);
+        assert_eq!(rig.events(), [RobotEvent::Started(0), RobotEvent::Finished(0)]);
 
-        bench.send(Command::Move(ptp(ready(), Timing::MoveTime(1.0))));
-        let begin = bench.now;
-        bench.run_until(ExecutionState::Success);
-        assert_eq!(bench.now - begin, Duration::from_secs(1));
+        rig.send(Command::Move(ptp(ready(), Timing::MoveTime(1.0))));
+        let begin = rig.now;
+        rig.run_until(ExecutionState::Success);
+        assert_eq!(rig.now - begin, Duration::from_secs(1));
     }
 
     #[test]
     fn stop_brakes_inside_the_limits_and_nothing_follows() {
-        let mut bench = Bench::new();
-        bench.send(Command::SequenceStart);
-        bench.send(go(near(), 0.02));
-        bench.send(go(ready(), 0.0));
-        bench.send(Command::SequenceEnd);
+        let mut rig = Rig::new();
+        rig.send(Command::SequenceStart);
+        rig.send(go(near(), 0.02));
+        rig.send(go(ready(), 0.0));
+        rig.send(Command::SequenceEnd);
         for _ in 0..100 {
-            bench.step();
+            rig.step();
         }
-        let before = bench.robot.state_at(bench.now);
+        let before = rig.robot.state_at(rig.now);
         assert!(before.velocity.amax() > 0.1, "moving");
-        bench.send(Command::Stop);
+        rig.send(Command::Stop);
         let mut last = before;
-        while bench.step().status != ExecutionState::Stopped {
-            let state = bench.robot.state_at(bench.now);
+        while rig.step().status != ExecutionState::Stopped {
+            let state = rig.robot.state_at(rig.now);
             assert!(state.acceleration.amax() <= 15.0 + 1e-9);
             assert!((state.position - last.position).amax() <= 3.0 * CYCLE.as_secs_f64() + 1e-9);
             last = state;
         }
-        let rest = bench.robot.state_at(bench.now);
+        let rest = rig.robot.state_at(rig.now);
         assert_eq!(rest.velocity.amax(), 0.0);
-        bench.send(go(near(), 0.0));
+        rig.send(go(near(), 0.0));
         for _ in 0..200 {
-            assert_eq!(bench.step(), StateInterfaces { status: ExecutionState::Stopped, ready: false });
+            assert_eq!(rig.step(), StateInterfaces { status: ExecutionState::Stopped, ready: false });
         }
-        assert_eq!(bench.robot.state_at(bench.now).position, rest.position);
-        bench.send(Command::ResetStop);
-        assert_eq!(bench.step(), StateInterfaces { status: ExecutionState::Idle, ready: true });
-        bench.send(go(near(), 0.0));
-        bench.run_until(ExecutionState::Success);
+        assert_eq!(rig.robot.state_at(rig.now).position, rest.position);
+        rig.send(Command::ResetStop);
+        assert_eq!(rig.step(), StateInterfaces { status: ExecutionState::Idle, ready: true });
+        rig.send(go(near(), 0.0));
+        rig.run_until(ExecutionState::Success);
     }
 
     #[test]
     fn an_unreachable_target_is_an_error_and_stop_recovers() {
-        let mut bench = Bench::new();
-        bench.send(Command::Move(lin(
+        let mut rig = Rig::new();
+        rig.send(Command::Move(lin(
             moved(&planner().robot.forward(&ready()), [3.0, 0.0, 0.0]),
             limits(0.1, 1.0),
         )));
-        bench.run_until(ExecutionState::Error);
-        let events = bench.events();
+        rig.run_until(ExecutionState::Error);
+        let events = rig.events();
         assert!(
             matches!(&events[..], [RobotEvent::Failed(0, reason)] if reason.contains("cannot be followed beyond")),
             "{events:?}"
         );
-        assert!(!bench.step().ready);
-        bench.send(Command::Stop);
-        bench.run_until(ExecutionState::Stopped);
-        bench.send(Command::ResetStop);
-        bench.send(go(near(), 0.0));
-        bench.run_until(ExecutionState::Success);
+        assert!(!rig.step().ready);
+        rig.send(Command::Stop);
+        rig.run_until(ExecutionState::Stopped);
+        rig.send(Command::ResetStop);
+        rig.send(go(near(), 0.0));
+        rig.run_until(ExecutionState::Success);
     }
 
     #[test]
     fn a_sequence_that_cannot_be_done_does_not_begin() {
-        let mut bench = Bench::new();
-        let before = bench.robot.state_at(bench.now).position;
-        bench.send(Command::SequenceStart);
-        bench.send(go(near(), 0.01));
-        bench.send(go(Joints::repeat(100.0), 0.0));
-        bench.send(Command::SequenceEnd);
-        bench.run_until(ExecutionState::Error);
-        assert_eq!(bench.robot.state_at(bench.now).position, before);
-        let events = bench.events();
+        let mut rig = Rig::new();
+        let before = rig.robot.state_at(rig.now).position;
+        rig.send(Command::SequenceStart);
+        rig.send(go(near(), 0.01));
+        rig.send(go(Joints::repeat(100.0), 0.0));
+        rig.send(Command::SequenceEnd);
+        rig.run_until(ExecutionState::Error);
+        assert_eq!(rig.robot.state_at(rig.now).position, before);
+        let events = rig.events();
         assert!(
             matches!(&events[..], [RobotEvent::Failed(2, reason)] if reason.contains("primitive 1 of the sequence: the target")),
             "{events:?}"
@@ -499,13 +499,13 @@ mod tests {
 
     #[test]
     fn a_radius_that_is_too_large_is_reduced_with_a_note() {
-        let mut bench = Bench::new();
-        bench.send(Command::SequenceStart);
-        bench.send(go(near(), 5.0));
-        bench.send(go(ready(), 0.0));
-        bench.send(Command::SequenceEnd);
-        bench.run_until(ExecutionState::Success);
-        let events = bench.events();
+        let mut rig = Rig::new();
+        rig.send(Command::SequenceStart);
+        rig.send(go(near(), 5.0));
+        rig.send(go(ready(), 0.0));
+        rig.send(Command::SequenceEnd);
+        rig.run_until(ExecutionState::Success);
+        let events = rig.events();
         let note = |event: &RobotEvent| matches!(event, RobotEvent::Note(1, text) if text.contains("blend_radius 5 m is more"));
         assert!(events.iter().any(note), "{events:?}");
         assert!(events.contains(&RobotEvent::Blended(1, 2)), "{events:?}");
@@ -513,14 +513,14 @@ mod tests {
 
     /// Drives to `near` with something happening on the way; the limits hold all the time.
     fn disturbed(mut act: impl FnMut(&mut SimulatedRobot, usize, Duration)) -> usize {
-        let mut bench = Bench::new();
-        bench.send(go(near(), 0.0));
-        let limits = bench.robot.planner().robot.limits.0;
-        let mut last = bench.robot.state_at(bench.now);
+        let mut rig = Rig::new();
+        rig.send(go(near(), 0.0));
+        let limits = rig.robot.planner().robot.limits.0;
+        let mut last = rig.robot.state_at(rig.now);
         for i in 0..20_000 {
-            act(&mut bench.robot, i, bench.now);
-            let status = bench.step().status;
-            let state = bench.robot.state_at(bench.now);
+            act(&mut rig.robot, i, rig.now);
+            let status = rig.step().status;
+            let state = rig.robot.state_at(rig.now);
             for (joint, limit) in limits.iter().enumerate() {
                 assert!(state.velocity[joint].abs() <= limit.velocity * 1.001);
                 assert!(state.acceleration[joint].abs() <= limit.acceleration * 1.001);

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use rosless_kinematics::{Joints, builtin};
-use rosless_motion::{Config, MotionLimits, Planner, QueueController, RawPrimitive, SimulatedRobot};
+use rosless_motion::{MotionLimits, Planner, QueueController, QueueSettings, RawPrimitive, SimulatedRobot};
 
 #[test]
 fn cycles_that_only_move_do_not_allocate() {
     let planner = Planner::new(builtin::robot("ur5e").expect("built in"), MotionLimits::default());
     let home = planner.robot.home;
     let robot = SimulatedRobot::new(planner, home);
-    let mut controller = QueueController::new(Config::default(), robot).expect("queue has room");
+    let mut controller = QueueController::new(QueueSettings::default(), robot).expect("queue has room");
     controller.activate(Duration::ZERO).expect("a simulated robot is always ready");
     let (mut now, mut sent, mut quiet) = (Duration::ZERO, 0, 0);
     while sent < 50 {

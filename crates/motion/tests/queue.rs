@@ -5,8 +5,9 @@ use std::{collections::BTreeMap, time::Duration};
 use proptest::{num, prelude::*};
 use rosless_kinematics::{Joints, Robot, builtin};
 use rosless_motion::{
-    Config, Event, ExecutionState, Fault, FaultKind, GoalOutcome, Hardware, MotionLimits, Output, Planner,
-    Progress, QueueController, RawPose, RawPrimitive, Refusal, SimulatedRobot, StateOnly, primitive::code,
+    Event, ExecutionState, Fault, FaultKind, GoalOutcome, Hardware, MotionLimits, Output, Planner, Progress,
+    QueueController, QueueSettings, RawPose, RawPrimitive, Refusal, SimulatedRobot, StateOnly,
+    primitive::code,
 };
 
 const CYCLE: Duration = Duration::from_millis(4);
@@ -24,20 +25,20 @@ fn robot() -> Robot {
 /// Who sends, unless it matters.
 const ME: u128 = 1;
 
-struct Bench {
+struct Rig {
     controller: QueueController<SimulatedRobot>,
     now: Duration,
     seen: Vec<Output>,
 }
 
-impl Bench {
-    fn new(config: Config) -> Self {
+impl Rig {
+    fn new(settings: QueueSettings) -> Self {
         let robot = SimulatedRobot::new(Planner::new(robot(), MotionLimits::default()), ready());
-        let mut controller = QueueController::new(config, robot).expect("queue has room");
+        let mut controller = QueueController::new(settings, robot).expect("queue has room");
         controller.activate(Duration::ZERO).unwrap();
-        let mut bench = Self { controller, now: Duration::ZERO, seen: Vec::new() };
-        bench.step();
-        bench
+        let mut rig = Self { controller, now: Duration::ZERO, seen: Vec::new() };
+        rig.step();
+        rig
     }
 
     fn send(&mut self, raw: &RawPrimitive) -> Vec<Output> {
@@ -210,139 +211,139 @@ fn example() -> Vec<RawPrimitive> {
 
 #[test]
 fn a_burst_of_18_messages_is_executed_in_order() {
-    let mut bench = Bench::new(Config { queue_size: 20, ..Default::default() });
+    let mut rig = Rig::new(QueueSettings { queue_size: 20, ..Default::default() });
     let messages = example();
     assert_eq!(messages.len(), 18);
     for raw in &messages {
-        bench.send(raw);
+        rig.send(raw);
     }
-    bench.run_until("done", Bench::idle);
-    assert_eq!(bench.refusals(), [""; 0]);
+    rig.run_until("done", Rig::idle);
+    assert_eq!(rig.refusals(), [""; 0]);
     let moves: Vec<u64> =
         messages.iter().zip(0..).filter(|(raw, _)| raw.kind < 66).map(|(_, id)| id).collect();
-    assert_eq!(bench.started(), moves);
-    assert_eq!(bench.count(|p| matches!(p, Progress::Finished { .. })), moves.len());
-    assert_eq!(bench.controller.state(), ExecutionState::Success);
+    assert_eq!(rig.started(), moves);
+    assert_eq!(rig.count(|p| matches!(p, Progress::Finished { .. })), moves.len());
+    assert_eq!(rig.controller.state(), ExecutionState::Success);
     // Only inside the sequences did it blend: 4 and 1 inner corners.
-    assert_eq!(bench.count(|p| matches!(p, Progress::Blended { .. })), 5);
+    assert_eq!(rig.count(|p| matches!(p, Progress::Blended { .. })), 5);
 }
 
 #[test]
 fn the_eleventh_waiting_primitive_is_refused_by_name() {
-    let mut bench = Bench::new(Config::default());
-    bench.send(&ptp(1.0));
-    bench.steps(3);
-    assert_eq!(bench.controller.queue_depth(), 0, "the robot has it");
+    let mut rig = Rig::new(QueueSettings::default());
+    rig.send(&ptp(1.0));
+    rig.steps(3);
+    assert_eq!(rig.controller.queue_depth(), 0, "the robot has it");
     for i in 0..11 {
-        bench.send(&ptp(0.01 * f64::from(i)));
+        rig.send(&ptp(0.01 * f64::from(i)));
     }
-    assert_eq!(bench.refusals(), ["the queue is full (10 primitives)"]);
-    bench.run_until("done", Bench::idle);
-    assert_eq!(bench.started().len(), 11);
+    assert_eq!(rig.refusals(), ["the queue is full (10 primitives)"]);
+    rig.run_until("done", Rig::idle);
+    assert_eq!(rig.started().len(), 11);
 }
 
 #[test]
 fn stop_clears_everything_and_commands_are_refused_until_reset() {
-    let mut bench = Bench::new(Config::default());
+    let mut rig = Rig::new(QueueSettings::default());
     for by in [1.0, 0.5, 0.2, 0.1] {
-        bench.send(&ptp(by));
+        rig.send(&ptp(by));
     }
-    bench.steps(20);
-    bench.send(&helper(code::STOP_MOTION));
-    assert_eq!(bench.controller.queue_depth(), 0);
-    bench.run_until("stopped", |b| b.controller.state() == ExecutionState::Stopped);
-    let rest = bench.joints();
-    bench.send(&ptp(0.3));
-    assert_eq!(bench.refusals(), [Refusal::Stopped.to_string()]);
-    bench.steps(100);
-    assert_eq!(bench.joints(), rest, "nothing follows");
-    assert_eq!(bench.started(), [0]);
-    bench.send(&helper(code::RESET_STOP));
-    bench.send(&ptp(0.3));
-    bench.run_until("done", |b| b.controller.state() == ExecutionState::Success);
+    rig.steps(20);
+    rig.send(&helper(code::STOP_MOTION));
+    assert_eq!(rig.controller.queue_depth(), 0);
+    rig.run_until("stopped", |b| b.controller.state() == ExecutionState::Stopped);
+    let rest = rig.joints();
+    rig.send(&ptp(0.3));
+    assert_eq!(rig.refusals(), [Refusal::Stopped.to_string()]);
+    rig.steps(100);
+    assert_eq!(rig.joints(), rest, "nothing follows");
+    assert_eq!(rig.started(), [0]);
+    rig.send(&helper(code::RESET_STOP));
+    rig.send(&ptp(0.3));
+    rig.run_until("done", |b| b.controller.state() == ExecutionState::Success);
 }
 
 #[test]
 fn stop_while_idle_is_harmless_and_reset_may_come_before_standstill() {
-    let mut bench = Bench::new(Config::default());
-    bench.send(&helper(code::STOP_MOTION));
-    bench.send(&helper(code::RESET_STOP));
-    bench.steps(2);
-    assert_eq!(bench.controller.state(), ExecutionState::Idle);
-    bench.send(&ptp(1.0));
-    bench.steps(50);
-    bench.send(&helper(code::STOP_MOTION));
-    bench.send(&helper(code::RESET_STOP));
-    bench.run_until("idle again", |b| b.controller.state() == ExecutionState::Idle);
-    bench.send(&ptp(0.0));
-    bench.run_until("done", |b| b.controller.state() == ExecutionState::Success);
-    assert_eq!(bench.refusals(), [""; 0]);
+    let mut rig = Rig::new(QueueSettings::default());
+    rig.send(&helper(code::STOP_MOTION));
+    rig.send(&helper(code::RESET_STOP));
+    rig.steps(2);
+    assert_eq!(rig.controller.state(), ExecutionState::Idle);
+    rig.send(&ptp(1.0));
+    rig.steps(50);
+    rig.send(&helper(code::STOP_MOTION));
+    rig.send(&helper(code::RESET_STOP));
+    rig.run_until("idle again", |b| b.controller.state() == ExecutionState::Idle);
+    rig.send(&ptp(0.0));
+    rig.run_until("done", |b| b.controller.state() == ExecutionState::Success);
+    assert_eq!(rig.refusals(), [""; 0]);
 }
 
 #[test]
 fn odd_orders_of_markers_have_a_defined_result() {
-    let mut bench = Bench::new(Config { sequence_timeout: Duration::from_secs(1), ..Default::default() });
+    let mut rig = Rig::new(QueueSettings { sequence_timeout: Duration::from_secs(1), ..Default::default() });
     let (start, end) = (helper(code::MOTION_SEQUENCE_START), helper(code::MOTION_SEQUENCE_END));
-    bench.send(&end);
-    assert_eq!(bench.refusals().last().unwrap(), &Refusal::NoSequence.to_string());
-    bench.send(&start);
-    bench.send(&end);
-    assert_eq!(bench.refusals().last().unwrap(), &Refusal::EmptySequence.to_string());
-    bench.send(&start);
-    bench.send(&start);
-    assert_eq!(bench.refusals().last().unwrap(), &Refusal::SequenceOpen.to_string());
-    bench.send(&ptp(0.2));
-    bench.send(&end);
-    bench.run_until("the sequence is done despite the second start", |b| {
+    rig.send(&end);
+    assert_eq!(rig.refusals().last().unwrap(), &Refusal::NoSequence.to_string());
+    rig.send(&start);
+    rig.send(&end);
+    assert_eq!(rig.refusals().last().unwrap(), &Refusal::EmptySequence.to_string());
+    rig.send(&start);
+    rig.send(&start);
+    assert_eq!(rig.refusals().last().unwrap(), &Refusal::SequenceOpen.to_string());
+    rig.send(&ptp(0.2));
+    rig.send(&end);
+    rig.run_until("the sequence is done despite the second start", |b| {
         b.controller.state() == ExecutionState::Success
     });
     // A hole in a sequence makes it another motion than the one wanted.
-    bench.send(&start);
-    bench.send(&ptp(0.1));
-    bench.send(&RawPrimitive { joint_positions: vec![], ..ptp(0.1) });
-    bench.send(&end);
-    bench.send(&start);
-    bench.send(&ptp(0.1));
-    let before = bench.started().len();
-    bench.steps(300);
-    assert_eq!(bench.controller.queue_depth(), 0, "the open sequence was given up");
-    let abandoned = bench
+    rig.send(&start);
+    rig.send(&ptp(0.1));
+    rig.send(&RawPrimitive { joint_positions: vec![], ..ptp(0.1) });
+    rig.send(&end);
+    rig.send(&start);
+    rig.send(&ptp(0.1));
+    let before = rig.started().len();
+    rig.steps(300);
+    assert_eq!(rig.controller.queue_depth(), 0, "the open sequence was given up");
+    let abandoned = rig
         .progress()
         .any(|e| matches!(e, Progress::Discarded { reason, .. } if reason.contains("not closed in time")));
     assert!(abandoned);
-    assert_eq!(bench.started().len(), before, "nothing of it moved");
+    assert_eq!(rig.started().len(), before, "nothing of it moved");
 }
 
 #[test]
 fn error_locks_the_queue_until_stop_and_reset() {
-    let mut bench = Bench::new(Config::default());
-    bench.send(&lin([3.0, 0.0, 0.0]));
-    bench.send(&ptp(0.1));
-    bench.run_until("error", |b| b.controller.state() == ExecutionState::Error);
-    bench.send(&ptp(0.1));
-    bench.send(&helper(code::RESET_STOP));
-    assert_eq!(bench.refusals(), [Refusal::RobotError.to_string(), Refusal::RobotError.to_string()]);
-    assert_eq!(bench.controller.state(), ExecutionState::Error);
-    bench.send(&helper(code::STOP_MOTION));
-    bench.run_until("stopped", |b| b.controller.state() == ExecutionState::Stopped);
-    bench.send(&helper(code::RESET_STOP));
-    bench.send(&ptp(0.1));
-    bench.run_until("done", |b| b.controller.state() == ExecutionState::Success);
+    let mut rig = Rig::new(QueueSettings::default());
+    rig.send(&lin([3.0, 0.0, 0.0]));
+    rig.send(&ptp(0.1));
+    rig.run_until("error", |b| b.controller.state() == ExecutionState::Error);
+    rig.send(&ptp(0.1));
+    rig.send(&helper(code::RESET_STOP));
+    assert_eq!(rig.refusals(), [Refusal::RobotError.to_string(), Refusal::RobotError.to_string()]);
+    assert_eq!(rig.controller.state(), ExecutionState::Error);
+    rig.send(&helper(code::STOP_MOTION));
+    rig.run_until("stopped", |b| b.controller.state() == ExecutionState::Stopped);
+    rig.send(&helper(code::RESET_STOP));
+    rig.send(&ptp(0.1));
+    rig.run_until("done", |b| b.controller.state() == ExecutionState::Success);
 }
 
 #[test]
 fn every_primitive_ends_once_also_when_the_robot_fails() {
-    let mut bench = Bench::new(Config::default());
+    let mut rig = Rig::new(QueueSettings::default());
     for raw in [helper(code::MOTION_SEQUENCE_START), ptp(0.1), lin([3.0, 0.0, 0.0]), ptp(0.0)] {
-        bench.send(&raw);
+        rig.send(&raw);
     }
-    bench.send(&helper(code::MOTION_SEQUENCE_END));
-    bench.send(&ptp(0.2));
-    bench.run_until("error", |b| b.controller.state() == ExecutionState::Error);
-    bench.send(&helper(code::STOP_MOTION));
-    bench.run_until("stopped", |b| b.controller.state() == ExecutionState::Stopped);
+    rig.send(&helper(code::MOTION_SEQUENCE_END));
+    rig.send(&ptp(0.2));
+    rig.run_until("error", |b| b.controller.state() == ExecutionState::Error);
+    rig.send(&helper(code::STOP_MOTION));
+    rig.run_until("stopped", |b| b.controller.state() == ExecutionState::Stopped);
     let mut ends = BTreeMap::<u64, Vec<&str>>::new();
-    for progress in bench.progress() {
+    for progress in rig.progress() {
         match progress {
             Progress::Finished { id } => ends.entry(*id).or_default().push("finished"),
             Progress::Failed { id, .. } => ends.entry(*id).or_default().push("failed"),
@@ -356,24 +357,24 @@ fn every_primitive_ends_once_also_when_the_robot_fails() {
 
 #[test]
 fn deactivation_stops_and_forgets() {
-    let mut bench = Bench::new(Config::default());
-    bench.send(&ptp(1.0));
-    bench.send(&ptp(0.0));
-    bench.steps(20);
-    bench.controller.deactivate(bench.now);
-    bench.run_until("stopped", |b| b.controller.state() == ExecutionState::Stopped);
-    bench.send(&ptp(0.1));
-    assert_eq!(bench.refusals(), [Refusal::NotActive.to_string()]);
-    bench.controller.activate(bench.now).unwrap();
-    let rest = bench.joints();
-    bench.steps(200);
-    assert_eq!(bench.joints(), rest, "nothing of before is executed");
-    bench.send(&ptp(0.1));
-    bench.run_until("done", |b| b.controller.state() == ExecutionState::Success);
+    let mut rig = Rig::new(QueueSettings::default());
+    rig.send(&ptp(1.0));
+    rig.send(&ptp(0.0));
+    rig.steps(20);
+    rig.controller.deactivate(rig.now);
+    rig.run_until("stopped", |b| b.controller.state() == ExecutionState::Stopped);
+    rig.send(&ptp(0.1));
+    assert_eq!(rig.refusals(), [Refusal::NotActive.to_string()]);
+    rig.controller.activate(rig.now).unwrap();
+    let rest = rig.joints();
+    rig.steps(200);
+    assert_eq!(rig.joints(), rest, "nothing of before is executed");
+    rig.send(&ptp(0.1));
+    rig.run_until("done", |b| b.controller.state() == ExecutionState::Success);
 }
 
-fn outcome(bench: &Bench) -> Option<&GoalOutcome> {
-    bench.seen.iter().rev().find_map(|output| match output {
+fn outcome(rig: &Rig) -> Option<&GoalOutcome> {
+    rig.seen.iter().rev().find_map(|output| match output {
         Output::GoalDone { goal: GOAL, outcome } => Some(outcome),
         _ => None,
     })
@@ -381,15 +382,15 @@ fn outcome(bench: &Bench) -> Option<&GoalOutcome> {
 
 #[test]
 fn a_goal_gives_feedback_and_succeeds() {
-    let mut bench = Bench::new(Config::default());
+    let mut rig = Rig::new(QueueSettings::default());
     let goal = [blended(ptp(0.2), 0.01), blended(lin([0.02, 0.0, 0.0]), 0.005), ptp(0.0)];
-    bench.controller.offer_goal(GOAL, &goal).unwrap();
-    assert_eq!(bench.controller.offer_goal([1; 16], &goal), Err(Refusal::GoalActive));
-    bench.send(&ptp(0.1));
-    assert_eq!(bench.refusals(), [Refusal::GoalActive.to_string()]);
-    bench.run_until("goal done", |b| outcome(b).is_some());
-    assert_eq!(outcome(&bench), Some(&GoalOutcome::Succeeded));
-    let indices: Vec<_> = bench
+    rig.controller.offer_goal(GOAL, &goal).unwrap();
+    assert_eq!(rig.controller.offer_goal([1; 16], &goal), Err(Refusal::GoalActive));
+    rig.send(&ptp(0.1));
+    assert_eq!(rig.refusals(), [Refusal::GoalActive.to_string()]);
+    rig.run_until("goal done", |b| outcome(b).is_some());
+    assert_eq!(outcome(&rig), Some(&GoalOutcome::Succeeded));
+    let indices: Vec<_> = rig
         .seen
         .iter()
         .filter_map(|o| if let Output::Feedback { index, .. } = o { Some(*index) } else { None })
@@ -399,126 +400,125 @@ fn a_goal_gives_feedback_and_succeeds() {
 
 #[test]
 fn goals_are_rejected_for_the_listed_reasons() {
-    let mut bench = Bench::new(Config { goal_size: 3, ..Default::default() });
-    let refused = |bench: &mut Bench, goal: &[RawPrimitive]| {
-        bench.controller.offer_goal(GOAL, goal).unwrap_err().to_string()
-    };
-    assert_eq!(refused(&mut bench, &[]), "the sequence is empty");
+    let mut rig = Rig::new(QueueSettings { goal_size: 3, ..Default::default() });
+    let refused =
+        |rig: &mut Rig, goal: &[RawPrimitive]| rig.controller.offer_goal(GOAL, goal).unwrap_err().to_string();
+    assert_eq!(refused(&mut rig, &[]), "the sequence is empty");
     assert!(
-        refused(&mut bench, &[ptp(0.1), RawPrimitive { kind: 7, ..ptp(0.1) }])
+        refused(&mut rig, &[ptp(0.1), RawPrimitive { kind: 7, ..ptp(0.1) }])
             .starts_with("primitive 1: unknown motion type 7")
     );
-    assert!(refused(&mut bench, &[helper(code::STOP_MOTION)]).contains("helper type 66"));
-    assert!(refused(&mut bench, &vec![ptp(0.1); 4]).contains("more than a goal may have"));
-    bench.controller.deactivate(bench.now);
-    assert_eq!(refused(&mut bench, &[ptp(0.1)]), Refusal::NotActive.to_string());
+    assert!(refused(&mut rig, &[helper(code::STOP_MOTION)]).contains("helper type 66"));
+    assert!(refused(&mut rig, &vec![ptp(0.1); 4]).contains("more than a goal may have"));
+    rig.controller.deactivate(rig.now);
+    assert_eq!(refused(&mut rig, &[ptp(0.1)]), Refusal::NotActive.to_string());
 }
 
 #[test]
 fn cancel_stops_and_the_next_goal_is_welcome() {
-    let mut bench = Bench::new(Config::default());
-    bench.controller.offer_goal(GOAL, &[ptp(1.0), ptp(0.0)]).unwrap();
-    bench.steps(40);
-    assert!(!bench.controller.cancel_goal([9; 16], bench.now), "not that goal");
-    assert!(bench.controller.cancel_goal(GOAL, bench.now));
-    bench.run_until("canceled", |b| outcome(b).is_some());
-    assert_eq!(outcome(&bench), Some(&GoalOutcome::Canceled));
-    bench.steps(2);
-    assert_eq!(bench.controller.state(), ExecutionState::Idle);
-    bench.controller.offer_goal([1; 16], &[ptp(0.0)]).unwrap();
+    let mut rig = Rig::new(QueueSettings::default());
+    rig.controller.offer_goal(GOAL, &[ptp(1.0), ptp(0.0)]).unwrap();
+    rig.steps(40);
+    assert!(!rig.controller.cancel_goal([9; 16], rig.now), "not that goal");
+    assert!(rig.controller.cancel_goal(GOAL, rig.now));
+    rig.run_until("canceled", |b| outcome(b).is_some());
+    assert_eq!(outcome(&rig), Some(&GoalOutcome::Canceled));
+    rig.steps(2);
+    assert_eq!(rig.controller.state(), ExecutionState::Idle);
+    rig.controller.offer_goal([1; 16], &[ptp(0.0)]).unwrap();
 }
 
 #[test]
 fn a_goal_the_robot_cannot_do_is_aborted_with_the_reason_and_the_next_one_works() {
-    let mut bench = Bench::new(Config::default());
-    bench.controller.offer_goal(GOAL, &[lin([3.0, 0.0, 0.0])]).unwrap();
-    bench.run_until("aborted", |b| outcome(b).is_some());
+    let mut rig = Rig::new(QueueSettings::default());
+    rig.controller.offer_goal(GOAL, &[lin([3.0, 0.0, 0.0])]).unwrap();
+    rig.run_until("aborted", |b| outcome(b).is_some());
     assert!(
-        matches!(outcome(&bench), Some(GoalOutcome::Aborted(text)) if text.contains("cannot be followed beyond"))
+        matches!(outcome(&rig), Some(GoalOutcome::Aborted(text)) if text.contains("cannot be followed beyond"))
     );
-    assert_eq!(bench.states(), [ExecutionState::Error, ExecutionState::Stopped, ExecutionState::Idle]);
+    assert_eq!(rig.states(), [ExecutionState::Error, ExecutionState::Stopped, ExecutionState::Idle]);
     // Whoever hears of the end may send the next one at once.
-    bench.controller.offer_goal(GOAL, &[ptp(0.1)]).unwrap();
-    bench.run_until("succeeded", |b| outcome(b) == Some(&GoalOutcome::Succeeded));
+    rig.controller.offer_goal(GOAL, &[ptp(0.1)]).unwrap();
+    rig.run_until("succeeded", |b| outcome(b) == Some(&GoalOutcome::Succeeded));
 }
 
 #[test]
 fn streamed_primitives_blend_all_the_way() {
-    let mut bench = Bench::new(Config::default());
+    let mut rig = Rig::new(QueueSettings::default());
     let corners = [[0.05, 0.0, 0.0], [0.05, 0.05, 0.0], [0.0, 0.05, 0.0], [0.0, 0.0, 0.0]];
     let total = 200;
     let mut sent = 0;
     while sent < total {
-        if bench.controller.queue_depth() < 5 {
-            bench.send(&blended(lin(corners[sent % 4]), 0.01));
+        if rig.controller.queue_depth() < 5 {
+            rig.send(&blended(lin(corners[sent % 4]), 0.01));
             sent += 1;
         }
-        bench.step();
+        rig.step();
     }
-    bench.run_until("done", Bench::idle);
-    assert_eq!(bench.started(), (0..total as u64).collect::<Vec<_>>());
-    assert_eq!(bench.count(|p| matches!(p, Progress::Blended { .. })), total - 1);
+    rig.run_until("done", Rig::idle);
+    assert_eq!(rig.started(), (0..total as u64).collect::<Vec<_>>());
+    assert_eq!(rig.count(|p| matches!(p, Progress::Blended { .. })), total - 1);
 }
 
 #[test]
 fn the_last_blend_radius_of_a_sequence_is_taken_as_none_with_a_word_about_it() {
-    let mut bench = Bench::new(Config::default());
+    let mut rig = Rig::new(QueueSettings::default());
     for raw in [helper(100), blended(ptp(0.2), 0.01), blended(ptp(0.0), 0.01), helper(101)] {
-        bench.send(&raw);
+        rig.send(&raw);
     }
-    assert_eq!(bench.refusals(), [""; 0]);
-    assert!(bench.warnings()[0].contains("blend_radius 0.01 m of the last primitive is taken as 0"));
-    bench.run_until("done", |b| b.controller.state() == ExecutionState::Success);
-    bench.controller.offer_goal(GOAL, &[blended(ptp(0.2), 0.01), blended(ptp(0.1), 0.01)]).unwrap();
-    bench.run_until("done", |b| outcome(b) == Some(&GoalOutcome::Succeeded));
+    assert_eq!(rig.refusals(), [""; 0]);
+    assert!(rig.warnings()[0].contains("blend_radius 0.01 m of the last primitive is taken as 0"));
+    rig.run_until("done", |b| b.controller.state() == ExecutionState::Success);
+    rig.controller.offer_goal(GOAL, &[blended(ptp(0.2), 0.01), blended(ptp(0.1), 0.01)]).unwrap();
+    rig.run_until("done", |b| outcome(b) == Some(&GoalOutcome::Succeeded));
 }
 
 #[test]
 fn a_sequence_may_be_longer_than_the_queue_and_counts_as_one() {
-    let mut bench = Bench::new(Config { queue_size: 3, ..Config::default() });
-    bench.send(&helper(100));
+    let mut rig = Rig::new(QueueSettings { queue_size: 3, ..QueueSettings::default() });
+    rig.send(&helper(100));
     for i in 0..40 {
-        bench.send(&blended(ptp(if i % 2 == 0 { 0.1 } else { 0.0 }), 0.005));
+        rig.send(&blended(ptp(if i % 2 == 0 { 0.1 } else { 0.0 }), 0.005));
     }
-    assert_eq!(bench.controller.queue_depth(), 1);
-    bench.send(&helper(101));
-    bench.send(&ptp(0.2));
-    bench.send(&ptp(0.1));
-    assert_eq!(bench.refusals(), [""; 0]);
-    bench.send(&ptp(0.0));
-    assert_eq!(bench.refusals(), ["the queue is full (3 primitives)"]);
-    bench.run_until("done", Bench::idle);
-    assert_eq!(bench.count(|p| matches!(p, Progress::Finished { .. })), 42);
+    assert_eq!(rig.controller.queue_depth(), 1);
+    rig.send(&helper(101));
+    rig.send(&ptp(0.2));
+    rig.send(&ptp(0.1));
+    assert_eq!(rig.refusals(), [""; 0]);
+    rig.send(&ptp(0.0));
+    assert_eq!(rig.refusals(), ["the queue is full (3 primitives)"]);
+    rig.run_until("done", Rig::idle);
+    assert_eq!(rig.count(|p| matches!(p, Progress::Finished { .. })), 42);
 }
 
 #[test]
 fn a_sequence_belongs_to_its_publisher() {
-    let mut bench = Bench::new(Config::default());
+    let mut rig = Rig::new(QueueSettings::default());
     let (one, other) = (1, 2);
-    bench.send_as(one, &helper(100));
-    bench.send_as(one, &ptp(0.2));
+    rig.send_as(one, &helper(100));
+    rig.send_as(one, &ptp(0.2));
     // What another sends is executed, and what another sends wrong does no harm.
-    bench.send_as(other, &ptp(0.1));
-    bench.send_as(other, &RawPrimitive { joint_positions: vec![], ..ptp(0.1) });
-    bench.run_until("the other's is done", |b| b.controller.state() == ExecutionState::Success);
-    assert_eq!(bench.started(), [2]);
-    bench.send_as(other, &helper(100));
-    bench.send_as(other, &ptp(0.3));
-    bench.send_as(one, &ptp(0.0));
-    bench.send_as(one, &helper(101));
-    bench.run_until("mine is done", |b| b.started().len() == 3 && b.idle_but_for_open());
-    assert_eq!(bench.started(), [2, 1, 5]);
+    rig.send_as(other, &ptp(0.1));
+    rig.send_as(other, &RawPrimitive { joint_positions: vec![], ..ptp(0.1) });
+    rig.run_until("the other's is done", |b| b.controller.state() == ExecutionState::Success);
+    assert_eq!(rig.started(), [2]);
+    rig.send_as(other, &helper(100));
+    rig.send_as(other, &ptp(0.3));
+    rig.send_as(one, &ptp(0.0));
+    rig.send_as(one, &helper(101));
+    rig.run_until("mine is done", |b| b.started().len() == 3 && b.idle_but_for_open());
+    assert_eq!(rig.started(), [2, 1, 5]);
     // Who leaves takes what is open along.
-    bench.controller.publisher_left(other);
-    bench.drain();
-    assert_eq!(bench.controller.queue_depth(), 0);
+    rig.controller.publisher_left(other);
+    rig.drain();
+    assert_eq!(rig.controller.queue_depth(), 0);
     let left = |p: &Progress| matches!(p, Progress::Discarded { reason, .. } if reason.contains("its publisher left"));
-    assert_eq!(bench.count(left), 2);
-    bench.send_as(other, &helper(101));
-    assert_eq!(bench.refusals().last().unwrap(), &Refusal::NoSequence.to_string());
+    assert_eq!(rig.count(left), 2);
+    rig.send_as(other, &helper(101));
+    assert_eq!(rig.refusals().last().unwrap(), &Refusal::NoSequence.to_string());
 }
 
-impl Bench {
+impl Rig {
     fn idle_but_for_open(&self) -> bool {
         self.controller.state() == ExecutionState::Success
     }
@@ -526,38 +526,38 @@ impl Bench {
 
 #[test]
 fn activation_does_not_lift_a_users_stop() {
-    let mut bench = Bench::new(Config::default());
-    bench.send(&helper(code::STOP_MOTION));
-    bench.steps(3);
-    bench.controller.deactivate(bench.now);
-    bench.controller.activate(bench.now).unwrap();
-    bench.steps(3);
-    bench.send(&ptp(0.1));
-    assert_eq!(bench.refusals(), [Refusal::Stopped.to_string()]);
-    bench.send(&helper(code::RESET_STOP));
-    bench.send(&ptp(0.1));
-    bench.run_until("done", |b| b.controller.state() == ExecutionState::Success);
+    let mut rig = Rig::new(QueueSettings::default());
+    rig.send(&helper(code::STOP_MOTION));
+    rig.steps(3);
+    rig.controller.deactivate(rig.now);
+    rig.controller.activate(rig.now).unwrap();
+    rig.steps(3);
+    rig.send(&ptp(0.1));
+    assert_eq!(rig.refusals(), [Refusal::Stopped.to_string()]);
+    rig.send(&helper(code::RESET_STOP));
+    rig.send(&ptp(0.1));
+    rig.run_until("done", |b| b.controller.state() == ExecutionState::Success);
 }
 
 #[test]
 fn the_first_generation_needs_no_reset_after_a_stop() {
-    let mut bench = Bench::new(Config { latching_stop: false, ..Config::default() });
-    bench.send(&ptp(1.0));
-    bench.steps(40);
-    bench.send(&helper(code::STOP_MOTION));
-    bench.run_until("idle again", |b| b.controller.state() == ExecutionState::Idle);
-    bench.send(&ptp(0.1));
-    bench.run_until("done", |b| b.controller.state() == ExecutionState::Success);
-    assert_eq!(bench.refusals(), [""; 0]);
+    let mut rig = Rig::new(QueueSettings { latching_stop: false, ..QueueSettings::default() });
+    rig.send(&ptp(1.0));
+    rig.steps(40);
+    rig.send(&helper(code::STOP_MOTION));
+    rig.run_until("idle again", |b| b.controller.state() == ExecutionState::Idle);
+    rig.send(&ptp(0.1));
+    rig.run_until("done", |b| b.controller.state() == ExecutionState::Success);
+    assert_eq!(rig.refusals(), [""; 0]);
 }
 
 #[test]
 fn a_polyline_is_one_message_and_one_motion() {
-    let mut bench = Bench::new(Config::default());
+    let mut rig = Rig::new(QueueSettings::default());
     let poses = vec![hand([0.05, 0.0, 0.0]), hand([0.05, 0.05, 0.0]), hand([0.0, 0.05, 0.0])];
-    bench.send(&blended(RawPrimitive { kind: code::POLYLINE, poses, ..lin([0.0; 3]) }, 0.01));
-    bench.run_until("done", Bench::idle);
-    assert_eq!(bench.count(|p| matches!(p, Progress::Blended { .. })), 2, "{:?}", bench.seen);
+    rig.send(&blended(RawPrimitive { kind: code::POLYLINE, poses, ..lin([0.0; 3]) }, 0.01));
+    rig.run_until("done", Rig::idle);
+    assert_eq!(rig.count(|p| matches!(p, Progress::Blended { .. })), 2, "{:?}", rig.seen);
     let goal = [
         ptp(0.0),
         RawPrimitive {
@@ -566,9 +566,9 @@ fn a_polyline_is_one_message_and_one_motion() {
             ..lin([0.0; 3])
         },
     ];
-    bench.controller.offer_goal(GOAL, &goal).unwrap();
-    bench.run_until("done", |b| outcome(b) == Some(&GoalOutcome::Succeeded));
-    let last = bench
+    rig.controller.offer_goal(GOAL, &goal).unwrap();
+    rig.run_until("done", |b| outcome(b) == Some(&GoalOutcome::Succeeded));
+    let last = rig
         .seen
         .iter()
         .rev()
@@ -577,8 +577,8 @@ fn a_polyline_is_one_message_and_one_motion() {
 }
 
 /// Runs a driver that has only its two state values until nothing is left to do; returns what was told.
-fn with_state_only(moves: &[RawPrimitive], config: Config) -> Vec<Output> {
-    let mut controller = QueueController::new(config, StateOnly::new(0.02)).unwrap();
+fn with_state_only(moves: &[RawPrimitive], settings: QueueSettings) -> Vec<Output> {
+    let mut controller = QueueController::new(settings, StateOnly::new(0.02)).unwrap();
     controller.activate(Duration::ZERO).unwrap();
     let (mut now, mut sent, mut seen) = (Duration::ZERO, 0, Vec::new());
     for _ in 0..1_000_000 {
@@ -600,7 +600,7 @@ fn with_state_only(moves: &[RawPrimitive], config: Config) -> Vec<Output> {
 fn the_progress_of_a_driver_that_knows_only_its_state_is_derived() {
     let mut moves = vec![ptp(0.1); 1000];
     moves.extend([helper(100), ptp(0.1), ptp(0.2), ptp(0.3), helper(101)]);
-    let seen = with_state_only(&moves, Config::default());
+    let seen = with_state_only(&moves, QueueSettings::default());
     let count = |wanted: fn(&Progress) -> bool| {
         seen.iter().filter(|o| matches!(o, Output::Event(Event::Progress(p)) if wanted(p))).count()
     };
@@ -610,7 +610,7 @@ fn the_progress_of_a_driver_that_knows_only_its_state_is_derived() {
 
 #[test]
 fn a_fault_while_idle_is_seen_and_named_and_goes_away() {
-    let mut controller = QueueController::new(Config::default(), StateOnly::new(0.1)).unwrap();
+    let mut controller = QueueController::new(QueueSettings::default(), StateOnly::new(0.1)).unwrap();
     controller.activate(Duration::ZERO).unwrap();
     assert_eq!(controller.idle_poll(), Some(Duration::from_millis(50)));
     controller.update(CYCLE);
@@ -649,12 +649,12 @@ impl Hardware for Stuck {
 
 #[test]
 fn a_robot_that_never_ends_is_given_up() {
-    let config = Config {
+    let settings = QueueSettings {
         execution_timeout: Duration::from_secs(2),
         stop_timeout: Duration::from_secs(1),
-        ..Config::default()
+        ..QueueSettings::default()
     };
-    let mut controller = QueueController::new(config, Stuck(ExecutionState::Idle)).unwrap();
+    let mut controller = QueueController::new(settings, Stuck(ExecutionState::Idle)).unwrap();
     controller.activate(Duration::ZERO).unwrap();
     controller.update(Duration::ZERO);
     controller.offer_goal(GOAL, &[ptp(0.1)]).unwrap();
@@ -718,28 +718,28 @@ fn any_act() -> impl Strategy<Value = Act> {
 proptest! {
     #[test]
     fn no_timing_kills_the_controller(velocity in any_figure(), acceleration in any_figure(), move_time in any_figure()) {
-        let mut bench = Bench::new(Config::default());
+        let mut rig = Rig::new(QueueSettings::default());
         let limits = vec![("velocity".into(), velocity), ("acceleration".into(), acceleration)];
         for arguments in [limits, vec![("move_time".into(), move_time)]] {
             for raw in [ptp(0.3), lin([0.02, 0.0, 0.0]), circ([0.04, 0.0, 0.0], [0.02, 0.02, 0.0])] {
-                bench.send(&RawPrimitive { arguments: arguments.clone(), ..raw });
-                bench.steps(2);
+                rig.send(&RawPrimitive { arguments: arguments.clone(), ..raw });
+                rig.steps(2);
                 // Some take hours: what is left of them is not waited for.
-                bench.send(&helper(code::STOP_MOTION));
-                bench.run_until("stopped", |b| b.controller.state() == ExecutionState::Stopped);
-                bench.send(&helper(code::RESET_STOP));
+                rig.send(&helper(code::STOP_MOTION));
+                rig.run_until("stopped", |b| b.controller.state() == ExecutionState::Stopped);
+                rig.send(&helper(code::RESET_STOP));
             }
         }
-        prop_assert!(bench.joints().iter().all(|angle| angle.is_finite()));
+        prop_assert!(rig.joints().iter().all(|angle| angle.is_finite()));
     }
 
     #[test]
     fn a_tiny_acceleration_is_refused(acceleration in num::f64::POSITIVE | num::f64::SUBNORMAL) {
         prop_assume!(acceleration < 1e-6);
-        let mut bench = Bench::new(Config::default());
+        let mut rig = Rig::new(QueueSettings::default());
         let arguments = vec![("velocity".into(), 1.0), ("acceleration".into(), acceleration)];
-        bench.send(&RawPrimitive { arguments, ..ptp(0.3) });
-        prop_assert_eq!(bench.refusals().len(), 1);
+        rig.send(&RawPrimitive { arguments, ..ptp(0.3) });
+        prop_assert_eq!(rig.refusals().len(), 1);
     }
 }
 
@@ -749,11 +749,11 @@ proptest! {
     /// one end, and every accepted goal, too.
     #[test]
     fn no_order_of_inputs_breaks_the_rules(acts in prop::collection::vec(any_act(), 1..40)) {
-        let mut bench = Bench::new(Config { sequence_timeout: Duration::from_millis(500), ..Default::default() });
+        let mut rig = Rig::new(QueueSettings { sequence_timeout: Duration::from_millis(500), ..Default::default() });
         let mut goals = 0;
-        let mut last = bench.joints();
-        let check = |bench: &Bench, last: &mut Joints| {
-            let state = bench.controller.hardware().state_at(bench.now);
+        let mut last = rig.joints();
+        let check = |rig: &Rig, last: &mut Joints| {
+            let state = rig.controller.hardware().state_at(rig.now);
             prop_assert!((state.position - *last).amax() <= 3.0 * CYCLE.as_secs_f64() + 1e-9, "jump");
             prop_assert!(state.acceleration.amax() <= ACCELERATION + 1e-9, "acceleration {}", state.acceleration.amax());
             *last = state.position;
@@ -761,34 +761,34 @@ proptest! {
         };
         for act in acts {
             match act {
-                Act::Send(raw) => { bench.send(&raw); }
-                Act::Goal(list) => goals += usize::from(bench.controller.offer_goal(GOAL, &list).is_ok()),
-                Act::Cancel => { bench.controller.cancel_goal(GOAL, bench.now); }
-                Act::Active(true) => bench.controller.activate(bench.now).unwrap(),
-                Act::Active(false) => bench.controller.deactivate(bench.now),
-                Act::Wait(cycles) => for _ in 0..cycles { bench.step(); check(&bench, &mut last)?; },
+                Act::Send(raw) => { rig.send(&raw); }
+                Act::Goal(list) => goals += usize::from(rig.controller.offer_goal(GOAL, &list).is_ok()),
+                Act::Cancel => { rig.controller.cancel_goal(GOAL, rig.now); }
+                Act::Active(true) => rig.controller.activate(rig.now).unwrap(),
+                Act::Active(false) => rig.controller.deactivate(rig.now),
+                Act::Wait(cycles) => for _ in 0..cycles { rig.step(); check(&rig, &mut last)?; },
             }
         }
         for _ in 0..60_000 {
-            bench.step();
-            check(&bench, &mut last)?;
-            if bench.idle() { break; }
+            rig.step();
+            check(&rig, &mut last)?;
+            if rig.idle() { break; }
         }
-        bench.steps(2);
-        prop_assert!(bench.idle(), "it comes to rest");
+        rig.steps(2);
+        prop_assert!(rig.idle(), "it comes to rest");
         let mut ends: BTreeMap<u64, usize> = BTreeMap::new();
-        for event in bench.events() {
+        for event in rig.events() {
             match event {
                 Event::Accepted { id, .. } => { ends.entry(*id).or_default(); }
                 Event::Progress(Progress::Finished { id } | Progress::Discarded { id, .. } | Progress::Failed { id, .. }) => *ends.entry(*id).or_default() += 1,
                 _ => {}
             }
         }
-        let moved: Vec<_> = bench.progress().filter_map(|e| if let Progress::Started { id } = e { Some(*id) } else { None }).collect();
+        let moved: Vec<_> = rig.progress().filter_map(|e| if let Progress::Started { id } = e { Some(*id) } else { None }).collect();
         for id in &moved {
             prop_assert_eq!(ends.get(id).copied(), Some(1), "primitive {} ends once", id);
         }
-        let done = bench.seen.iter().filter(|o| matches!(o, Output::GoalDone { .. })).count();
+        let done = rig.seen.iter().filter(|o| matches!(o, Output::GoalDone { .. })).count();
         prop_assert_eq!(done, goals);
     }
 }

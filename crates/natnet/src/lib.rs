@@ -15,6 +15,7 @@
 //! assert_eq!(Message::decode(&datagram, Version::V4_1), Ok(echo));
 //! ```
 #![forbid(unsafe_code)]
+#![allow(missing_docs, reason = "fields are named as NatNet names them")]
 
 mod bytes;
 mod client;

@@ -22,6 +22,7 @@ const FARTHEST: Duration = Duration::from_secs(3600);
 
 /// What happened.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the fields are what the sentence above each speaks of")]
 pub enum Input {
     /// A control message arrived in this dialect.
     Control(Dialect, Control),

@@ -6,9 +6,13 @@ pub use rosless_wire::lifecycle::State;
 /// What a control message asks or answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
+    /// Begin the session; the receiver activates itself.
     Start,
+    /// I am active.
     AckStart,
+    /// End the session; the receiver deactivates itself.
     Stop,
+    /// I am no longer active.
     AckStop,
     /// A value the protocol does not define; carried on so that observers see it.
     Other(i8),
@@ -41,9 +45,13 @@ impl From<Kind> for i8 {
 /// The control message of all dialects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Control {
+    /// What is asked or answered.
     pub kind: Kind,
+    /// When it was said, by the clock of whoever said it.
     pub stamp: Wall,
+    /// Who says it: a controller that asks, or a system that answers.
     pub source: String,
+    /// The capture session; the name may be empty.
     pub session: String,
     /// Who is meant; empty means everybody.
     pub systems: Vec<String>,
@@ -52,20 +60,25 @@ pub struct Control {
 /// The announcement (`MocapInfo`, `DeviceInfo`) of all dialects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Announcement {
+    /// The system that tells of itself.
     pub source: String,
     /// 0 is ROS 2, 1 is ROS 1.
     pub ros_version: i8,
+    /// The topics it publishes its data on.
     pub topics: Vec<String>,
 }
 
 /// What a controller wants of its systems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Command {
+    /// To be active.
     Start,
+    /// To be inactive.
     Stop,
 }
 
 impl Command {
+    /// The message that asks for it.
     pub fn ask(self) -> Kind {
         match self {
             Self::Start => Kind::Start,

@@ -134,6 +134,7 @@ impl Manifest {
 
 /// What happens.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the fields are what the sentence above each speaks of")]
 pub enum Input {
     /// START was heard; the systems it names, or nobody for all.
     Start { session: String, systems: Vec<String> },
@@ -149,6 +150,7 @@ pub enum Input {
 
 /// What to do.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the fields are what the sentence above each speaks of")]
 pub enum Output {
     /// Begin to record this session.
     Open { session: String, resume: bool },
@@ -250,6 +252,14 @@ impl Follower {
     /// The take under way.
     pub fn manifest(&self) -> Option<&Manifest> {
         self.manifest.as_ref()
+    }
+
+    /// What an earlier recorder of the same take really left behind: killed, it had taken more than it had written.
+    pub fn recount(&mut self, kept: &BTreeMap<String, u64>) {
+        let Some(Manifest { earlier, topics, .. }) = &mut self.manifest else { return };
+        for (name, entry) in earlier.iter_mut().chain(topics) {
+            entry.messages = kept.get(name).copied().unwrap_or(0);
+        }
     }
 
     /// Topics that the systems of the take announced.

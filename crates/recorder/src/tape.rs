@@ -15,7 +15,7 @@ use rosless_graph::{
     qos::{Durability, Reliability, to_hear_all},
 };
 
-use crate::{Known, Types, offered};
+use crate::{Known, Question, Types, offered};
 
 /// What may come at once before the loop looks again.
 const DEPTH: u32 = 1000;
@@ -47,6 +47,19 @@ pub struct TopicReport {
 }
 
 impl TopicReport {
+    /// The same topic, later on.
+    fn add(&mut self, later: Self) {
+        let times = [self.times, later.times].into_iter().flatten();
+        *self = Self {
+            messages: self.messages + later.messages,
+            bytes: self.bytes + later.bytes,
+            lost: self.lost + later.lost,
+            dropped: self.dropped + later.dropped,
+            times: times.reduce(|(first, _), (_, last)| (first, last)),
+            ..later
+        };
+    }
+
     /// Messages per second; 0 where a few came too close to each other to tell.
     pub fn rate(&self) -> f64 {
         let seconds = self.times.map_or(0.0, |(first, last)| (last - first) as f64 / 1e9);
@@ -149,6 +162,8 @@ struct Inner<S: 'static> {
     types: Types,
     reels: RefCell<BTreeMap<String, Reel<S>>>,
     recorder: RefCell<Option<(Rc<Recorder>, Chosen)>>,
+    /// What became of topics that were left while they were recorded.
+    left: RefCell<BTreeMap<String, TopicReport>>,
     paused: Rc<Cell<bool>>,
     adapt: Override,
     /// Names complained of once.
@@ -175,6 +190,7 @@ impl<S: 'static> Tape<S> {
             types,
             reels: RefCell::default(),
             recorder: RefCell::default(),
+            left: RefCell::default(),
             paused: Rc::default(),
             adapt: Rc::new(adapt),
             refused: RefCell::default(),
@@ -301,6 +317,9 @@ impl<S: 'static> Tape<S> {
 
     fn leave(&self, topic: &str) {
         if let Some(reel) = self.0.reels.borrow_mut().remove(topic) {
+            if reel.track.sink.borrow().is_some() {
+                self.0.left.borrow_mut().entry(topic.to_owned()).or_default().add(reel.report(topic));
+            }
             reel.subscription.close();
         }
     }
@@ -331,7 +350,8 @@ impl<S: 'static> Tape<S> {
         }
         for (topic, service, ty, hash) in questions {
             let (tape, name) = (Rc::downgrade(&self.0), ty.clone());
-            let asked = Types::ask(&self.0.handle, &self.0.node, &service, (&ty, &hash), move |_, answer| {
+            let question = Question { service: &service, name: &ty, hash: &hash };
+            let asked = Types::ask(&self.0.handle, &self.0.node, question, move |_, answer| {
                 let Some(tape) = tape.upgrade().map(Tape) else { return };
                 match answer {
                     Ok(known) => {
@@ -416,6 +436,7 @@ impl<S: 'static> Tape<S> {
     /// Nothing is recorded any more; subscriptions stay.
     pub fn detach(&self) {
         self.0.recorder.replace(None);
+        self.0.left.take();
         for reel in self.0.reels.borrow().values() {
             reel.track.sink.replace(None);
             reel.track.keep.set(reel.keep(false));
@@ -434,13 +455,16 @@ impl<S: 'static> Tape<S> {
 
     /// Tells the recorder what never came.
     pub fn report_losses(&self) {
+        // Of a disk that takes nothing any more something else is said.
+        let over = |(recorder, _): &(Rc<Recorder>, Chosen)| recorder.status().failure.is_some();
+        let over = self.0.recorder.borrow().as_ref().is_some_and(over);
         for (name, reel) in &*self.0.reels.borrow() {
             if let Some((recorder, topic)) = &*reel.track.sink.borrow() {
                 recorder.set_lost(*topic, reel.lost_since());
             }
             let (dropped, told) = (reel.track.dropped.get(), reel.told.get());
             let is_due = monotonic() >= told.1 + AGAIN || told.0 == 0;
-            if dropped > told.0 && is_due {
+            if dropped > told.0 && is_due && !over {
                 reel.told.set((dropped, monotonic()));
                 log::warn!(
                     target: self.0.node.logger(),
@@ -452,19 +476,13 @@ impl<S: 'static> Tape<S> {
 
     /// What became of each topic since the recorder was attached.
     pub fn reports(&self) -> Vec<TopicReport> {
-        let reels = self.0.reels.borrow();
-        let recorded = reels.iter().filter(|(_, reel)| reel.track.sink.borrow().is_some());
-        recorded
-            .map(|(name, reel)| TopicReport {
-                name: name.clone(),
-                ty: reel.ty.clone(),
-                messages: reel.track.messages.get(),
-                bytes: reel.track.bytes.get(),
-                lost: reel.lost_since(),
-                dropped: reel.track.dropped.get(),
-                times: reel.track.times.get(),
-            })
-            .collect()
+        let mut reports = self.0.left.borrow().clone();
+        for (name, reel) in &*self.0.reels.borrow() {
+            if reel.track.sink.borrow().is_some() {
+                reports.entry(name.clone()).or_default().add(reel.report(name));
+            }
+        }
+        reports.into_values().collect()
     }
 
     /// Names of the topics subscribed to.
@@ -499,6 +517,18 @@ impl<S: 'static> Reel<S> {
             Some(depth) => Keep::Last(depth.max(1)),
             None if recording && self.known.is_none() => Keep::All,
             None => Keep::Nothing,
+        }
+    }
+
+    fn report(&self, topic: &str) -> TopicReport {
+        TopicReport {
+            name: topic.to_owned(),
+            ty: self.ty.clone(),
+            messages: self.track.messages.get(),
+            bytes: self.track.bytes.get(),
+            lost: self.lost_since(),
+            dropped: self.track.dropped.get(),
+            times: self.track.times.get(),
         }
     }
 

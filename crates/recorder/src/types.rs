@@ -34,6 +34,17 @@ pub struct Types {
     described: RefCell<HashMap<(String, String), Known>>,
 }
 
+/// What a node is asked about a type that it publishes.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// The node's service for it.
+    pub service: &'a str,
+    /// The type.
+    pub name: &'a str,
+    /// The hash that the node announced for it.
+    pub hash: &'a str,
+}
+
 impl Types {
     /// The definitions built in, and those below folders.
     ///
@@ -76,8 +87,7 @@ impl Types {
     pub fn ask<S: 'static>(
         handle: &Handle<S>,
         node: &Node,
-        service: &str,
-        (name, hash): (&str, &str),
+        Question { service, name, hash }: Question<'_>,
         done: impl FnOnce(&mut S, Result<Known, String>) + 'static,
     ) -> rosless_graph::Result<()> {
         let client = handle.client::<GetTypeDescription>(node, service)?;

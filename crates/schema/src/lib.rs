@@ -24,7 +24,6 @@
 //! what it cannot read, never panics, and allocates no more than a small multiple of its input.
 
 #![forbid(unsafe_code)]
-#![warn(missing_docs)]
 
 mod cdr;
 mod csv;
@@ -50,7 +49,7 @@ pub use description::{FieldDescription, FieldTypeDescription, IndividualTypeDesc
 pub use filter::Filter;
 pub use input::{InputError, Stamp};
 pub use layout::{Element, MessageType, TypedField, ValueType};
-pub use parse::{ParseError, parse};
+pub use parse::{ParseError, Source, parse};
 pub use registry::{Registry, SchemaError};
 pub use show::{Comments, RULE, short_name};
 pub use value::{DynamicMessage, Value};

@@ -30,14 +30,23 @@ pub struct ParseError {
     pub message: String,
 }
 
-/// Parses the text of the definition `package/kind/name`; `file` is what errors call it.
-pub fn parse(
-    kind: Kind,
-    package: &str,
-    name: &str,
-    file: &str,
-    text: &str,
-) -> Result<Definition, ParseError> {
+/// The text of one definition, and what it is called.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// Message, service or action.
+    pub kind: Kind,
+    /// The package it belongs to.
+    pub package: &'a str,
+    /// Its name in that package.
+    pub name: &'a str,
+    /// What errors call it.
+    pub file: &'a str,
+    /// What the file says.
+    pub text: &'a str,
+}
+
+/// Parses the text of the definition `package/kind/name`.
+pub fn parse(Source { kind, package, name, file, text }: Source<'_>) -> Result<Definition, ParseError> {
     let top = |message: String| ParseError { file: file.to_owned(), line: 1, column: 1, message };
     if text.len() > MAX_TEXT {
         return Err(top(format!("the file has {} bytes; the limit is {MAX_TEXT}", text.len())));
@@ -472,8 +481,13 @@ pub(crate) fn is_camel(name: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn parsed(kind: Kind, name: &str, text: &str) -> Result<Definition, ParseError> {
+        let file = &format!("{name}.{}", kind.as_str());
+        parse(Source { kind, package: "pkg", name, file, text })
+    }
+
     fn message(text: &str) -> Result<Structure, ParseError> {
-        match parse(Kind::Msg, "pkg", "Type", "Type.msg", text)? {
+        match parsed(Kind::Msg, "Type", text)? {
             Definition::Message(m) => Ok(m),
             other => panic!("a .msg file gave {other:?}"),
         }
@@ -560,14 +574,14 @@ mod tests {
     #[test]
     fn services_and_actions_have_their_parts() {
         let Definition::Service { request, response, .. } =
-            parse(Kind::Srv, "pkg", "Do", "Do.srv", "int32 a\n---\n# nothing\n").unwrap()
+            parsed(Kind::Srv, "Do", "int32 a\n---\n# nothing\n").unwrap()
         else {
             panic!("not a service")
         };
         assert_eq!((request.name.as_str(), request.fields.len()), ("pkg/srv/Do_Request", 1));
         assert_eq!((response.name.as_str(), response.fields.len()), ("pkg/srv/Do_Response", 0));
         let Definition::Action { goal, result, feedback, .. } =
-            parse(Kind::Action, "pkg", "Go", "Go.action", "---\nbool ok\n---\nint8 a\nint8 b\n").unwrap()
+            parsed(Kind::Action, "Go", "---\nbool ok\n---\nint8 a\nint8 b\n").unwrap()
         else {
             panic!("not an action")
         };
@@ -621,11 +635,12 @@ mod tests {
             assert!(error.starts_with("Type.msg:"), "{error}");
             assert!(error.contains(expected), "{text:?} gave: {error}\nexpected: {expected}");
         }
-        let service = |text| parse(Kind::Srv, "pkg", "Do", "Do.srv", text).unwrap_err().to_string();
+        let service = |text| parsed(Kind::Srv, "Do", text).unwrap_err().to_string();
         assert!(service("int32 a").contains("write the request, then '---', then the response"));
-        let wrong_name = parse(Kind::Msg, "pkg", "lower", "lower.msg", "").unwrap_err().to_string();
+        let wrong_name = parsed(Kind::Msg, "lower", "").unwrap_err().to_string();
         assert!(wrong_name.contains("start with an upper case letter"), "{wrong_name}");
-        let wrong_package = parse(Kind::Msg, "Pkg", "Type", "Type.msg", "").unwrap_err().to_string();
+        let source = Source { kind: Kind::Msg, package: "Pkg", name: "Type", file: "Type.msg", text: "" };
+        let wrong_package = parse(source).unwrap_err().to_string();
         assert!(wrong_package.contains("package name 'Pkg'"), "{wrong_package}");
         let huge = "#".repeat(MAX_TEXT + 1);
         assert!(message(&huge).unwrap_err().message.contains("the limit is"));

@@ -12,7 +12,7 @@ use thiserror::Error;
 use crate::definition::{BaseType, Definition, Kind, Structure};
 use crate::description::{IndividualTypeDescription, TypeDescription};
 use crate::layout::{MessageType, Resolver};
-use crate::parse::{self, ParseError, parse};
+use crate::parse::{self, ParseError, Source, parse};
 
 /// Every definition of `idl/`, as `("package/kind/Name", text)`.
 static EMBEDDED: Texts = &include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
@@ -130,9 +130,9 @@ impl Registry {
     }
 
     /// Adds one definition; a definition of the same name is replaced.
-    pub fn add_source(&mut self, kind: Kind, package: &str, name: &str, path: &str, text: &str) {
+    pub fn add_source(&mut self, Source { kind, package, name, file, text }: Source<'_>) {
         let full_name = format!("{package}/{}/{name}", kind.as_str());
-        self.insert(full_name, kind, path.to_owned(), Cow::Owned(text.to_owned()));
+        self.insert(full_name, kind, file.to_owned(), Cow::Owned(text.to_owned()));
     }
 
     fn insert(&mut self, full_name: String, kind: Kind, path: String, text: Cow<'static, str>) {
@@ -167,7 +167,8 @@ impl Registry {
                     }
                     let name = file.file_stem().unwrap_or_default().to_string_lossy();
                     let text = read_bounded(&file)?;
-                    self.add_source(kind, &package_name, &name, &file.display().to_string(), &text);
+                    let file = &file.display().to_string();
+                    self.add_source(Source { kind, package: &package_name, name: &name, file, text: &text });
                     count += 1;
                 }
             }
@@ -300,7 +301,8 @@ impl Registry {
             let mut parts = full_name.split('/');
             let package = parts.next().unwrap_or_default();
             let name = parts.nth(1).unwrap_or_default();
-            let definition = parse(file.kind, package, name, &file.path, &file.text)?;
+            let definition =
+                parse(Source { kind: file.kind, package, name, file: &file.path, text: &file.text })?;
             let mut structures = definition.structures();
             // A bare `Header` means std_msgs/Header in packages that have none of their own, as in ROS 1.
             let local_header = format!("{package}/msg/Header");

@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rosless_schema::{
-    Comments, DynamicMessage, Kind, MessageType, Registry, TypeDescription, YamlStyle, parse,
+    Comments, DynamicMessage, Kind, MessageType, Registry, Source, TypeDescription, YamlStyle, parse,
 };
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::embedded);
@@ -107,12 +107,13 @@ proptest! {
         apply(&mut bytes, &changes);
         let text = String::from_utf8_lossy(&bytes);
         for kind in Kind::ALL {
-            if let Err(error) = parse(kind, "pkg", "Type", "Type.x", &text) {
+            let source = Source { kind, package: "pkg", name: "Type", file: "Type.x", text: &text };
+            if let Err(error) = parse(source) {
                 prop_assert!(error.line >= 1 && error.line <= text.lines().count().max(1), "{error}");
                 continue;
             }
             let mut registry = Registry::embedded();
-            registry.add_source(kind, "pkg", "Type", "Type.x", &text);
+            registry.add_source(source);
             use_definition(&registry, &format!("pkg/{}/Type", kind.as_str()));
         }
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use rosless_schema::{Comments, DynamicMessage, Kind, Registry, SchemaError, TypeDescription};
+use rosless_schema::{Comments, DynamicMessage, Kind, Registry, SchemaError, Source, TypeDescription};
 
 /// A directory that is removed when the test ends.
 struct TempDir(PathBuf);
@@ -31,7 +31,8 @@ impl Drop for TempDir {
 fn with(sources: &[(&str, &str)]) -> Registry {
     let mut registry = Registry::embedded();
     for (name, text) in sources {
-        registry.add_source(Kind::Msg, "demo", name, &format!("{name}.msg"), text);
+        let file = &format!("{name}.msg");
+        registry.add_source(Source { kind: Kind::Msg, package: "demo", name, file, text });
     }
     registry
 }

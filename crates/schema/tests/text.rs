@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rosless_schema::{Comments, DynamicMessage, Kind, MessageType, Registry, Stamp, YamlStyle};
+use rosless_schema::{Comments, DynamicMessage, Kind, MessageType, Registry, Source, Stamp, YamlStyle};
 
 const NOW: Option<Stamp> = Some(Stamp { sec: 12, nanosec: 34 });
 
@@ -10,26 +10,28 @@ fn unhex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
 }
 
+fn add(registry: &mut Registry, name: &str, text: &str) {
+    registry.add_source(Source {
+        kind: Kind::Msg,
+        package: "demo",
+        name,
+        file: &format!("{name}.msg"),
+        text,
+    });
+}
+
 /// A package with every form of field.
 fn registry() -> Registry {
     let mut registry = Registry::embedded();
-    registry.add_source(
-        Kind::Msg,
-        "demo",
+    add(
+        &mut registry,
         "Zoo",
-        "Zoo.msg",
         "# All forms.\nbool flag true\nbyte octet\nint8 small -5\nuint64 large\nfloat32 single\nfloat64 double 1.5\n\
          string text \"hi\"\nstring<=3 short\nwstring wide\nuint8[] blob [1, 2]\nbyte[2] octets\nint16[2] pair [7, 8]\n\
          string[<=2] words\nstd_msgs/Header header # when\nInner[] inners\nInner[2] two\nbuiltin_interfaces/Time[] times\n\
          std_msgs/Empty nothing\n",
     );
-    registry.add_source(
-        Kind::Msg,
-        "demo",
-        "Inner",
-        "Inner.msg",
-        "# secret\nint32 A=1 # kept\nint32 a 3 # gone\n",
-    );
+    add(&mut registry, "Inner", "# secret\nint32 A=1 # kept\nint32 a 3 # gone\n");
     registry
 }
 
@@ -262,7 +264,7 @@ fn csv_is_that_of_echo() {
     assert_eq!(csv("std_msgs/Byte", "{data: 65}", full), "b'A'");
     // numpy shows a float32 with its own digits, array.array widens it.
     let mut registry = Registry::new();
-    registry.add_source(Kind::Msg, "demo", "Singles", "Singles.msg", "float32[2] fixed\nfloat32[] free\n");
+    add(&mut registry, "Singles", "float32[2] fixed\nfloat32[] free\n");
     let singles = registry.message_type("demo/Singles").unwrap();
     let message = DynamicMessage::from_yaml(&singles, "{fixed: [0.1, 1.0e-07], free: [0.1]}", None).unwrap();
     assert_eq!(message.to_csv(full), "0.1,1e-07,0.10000000149011612");

@@ -86,8 +86,10 @@ enum State {
     Closing,
 }
 
-/// What is sent after a head, read as the client takes it: nobody waits for a disk with all of it in memory.
+/// An answer whose content is read as the client takes it: nobody waits for a disk with all of it in memory.
 pub struct Stream {
+    /// Status and fields; a body of its own is not sent.
+    pub head: Response,
     /// Bytes that it has; what is missing in the end ends the connection, so that the client sees that it is not whole.
     pub length: u64,
     /// Where they come from; must not block for long.
@@ -210,10 +212,10 @@ impl Connection {
         }
     }
 
-    /// Answers the request with this head and what the stream has; the connection ends with it.
-    pub fn respond_with(&mut self, response: &Response, stream: Stream, events: &mut Vec<Event>) {
+    /// Answers the request with what the stream has; the connection ends with it.
+    pub fn respond_with(&mut self, stream: Stream, events: &mut Vec<Event>) {
         let State::Asked(request) = &self.state else { return };
-        self.output.extend(response.encode(false, true, Some(stream.length)));
+        self.output.extend(stream.head.encode(false, true, Some(stream.length)));
         self.stream = (request.method != "HEAD").then_some(stream);
         self.loads = true;
         self.close("answered", events);
@@ -446,9 +448,12 @@ mod tests {
         let content: Vec<u8> = (0..1_000_000_u32).map(|i| i as u8).collect();
         let mut connection = asked("GET /f HTTP/1.1\r\nHost: h\r\n\r\n");
         let mut events = Vec::new();
-        let stream =
-            Stream { length: content.len() as u64, source: Box::new(io::Cursor::new(content.clone())) };
-        connection.respond_with(&Response::bytes("x/y", ""), stream, &mut events);
+        let stream = |length, content| Stream {
+            head: Response::bytes("x/y", ""),
+            length,
+            source: Box::new(io::Cursor::new(content)),
+        };
+        connection.respond_with(stream(content.len() as u64, content.clone()), &mut events);
         assert_eq!(events, [Event::Closed("answered")]);
         let mut got = Vec::new();
         // Long after a request would have been given up.
@@ -468,8 +473,7 @@ mod tests {
         assert!(head.contains("Content-Length: 1000000\r\n") && head.contains("Connection: close"), "{head}");
         assert!(got.ends_with(&content));
         let mut short = asked("GET /f HTTP/1.1\r\nHost: h\r\n\r\n");
-        let stream = Stream { length: 100, source: Box::new(io::Cursor::new(vec![1; 10])) };
-        short.respond_with(&Response::bytes("x/y", ""), stream, &mut events);
+        short.respond_with(stream(100, vec![1; 10]), &mut events);
         let length = short.output().len();
         short.wrote(length, NOW);
         assert!(short.output().is_empty() && short.is_finished(), "what is missing ends it");

@@ -13,6 +13,19 @@
 //!
 //! What is sent is either *data*, of which the oldest is dropped and counted when a client is slow, or an *answer*, which
 //! never is: a client that does not take its answers is closed.
+//!
+//! ```
+//! use std::time::Duration;
+//! use rosless_web::{Access, Connection, Event, Limits, Response};
+//!
+//! let (now, mut events) = (Duration::ZERO, Vec::new());
+//! let mut client = Connection::new(Limits::default(), now);
+//! client.receive(b"GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n", now, &mut events);
+//! let Some(Event::Request(request)) = events.pop() else { panic!("it asks") };
+//! assert!(Access::default().judge(&request).is_ok());
+//! client.respond(&Response::text(200, "good day"), now, &mut events);
+//! assert!(client.output().starts_with(b"HTTP/1.1 200"));
+//! ```
 #![forbid(unsafe_code)]
 
 mod access;

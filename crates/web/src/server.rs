@@ -207,12 +207,11 @@ impl Server {
     pub fn respond_with(
         &mut self,
         id: ClientId,
-        response: &Response,
         stream: Stream,
         now: Duration,
         events: &mut Vec<(ClientId, Event)>,
     ) {
-        self.with(id, now, events, |connection, own| connection.respond_with(response, stream, own));
+        self.with(id, now, events, |connection, own| connection.respond_with(stream, own));
     }
 
     /// Makes a client a WebSocket; see [`Connection::upgrade`].

@@ -71,7 +71,7 @@ macro_rules! message {
     ) => {
         $(#[$attr])*
         #[derive(Debug, Clone, PartialEq, ::serde::Serialize, ::serde::Deserialize)]
-        #[allow(missing_docs)]
+        #[allow(missing_docs, reason = "idl/ says what each field and constant means")]
         pub struct $name {
             $($(#[$field_attr])* pub $field: $ty,)+
         }
@@ -99,7 +99,7 @@ macro_rules! message {
 macro_rules! constants {
     ($name:ident) => {};
     ($name:ident $($const:ident: $const_ty:ty = $value:expr),+) => {
-        #[allow(missing_docs)]
+        #[allow(missing_docs, reason = "idl/ says what each field and constant means")]
         impl $name {
             $(pub const $const: $const_ty = $value;)+
         }

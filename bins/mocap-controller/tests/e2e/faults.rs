@@ -5,7 +5,7 @@ use std::{
     process::Stdio,
 };
 
-use rosless_protocol::Dialect;
+use rosless_protocol::{Dialect, node::environment_qos};
 use rosless_wire::{
     cdr,
     mocap_control_msgs::msg::{Control, MocapInfo},
@@ -252,7 +252,7 @@ fn hostile_samples_lose_nothing() {
     endless[letters - 4..letters].fill(0xff);
     observer.say_raw(endless);
     let names = Dialect::Mocap.names();
-    let qos = rosless_protocol::node::environment_qos();
+    let qos = environment_qos();
     let environment =
         observer.node.raw_publisher((names.environment_topic, qos), (names.info_type, "")).unwrap();
     let info = MocapInfo { system_source: long.clone(), ..MocapInfo::default() };
@@ -355,7 +355,7 @@ fn what_needs_no_stopping_is_told_with_its_state() {
     let _system = stage.system(&["--kind", "auxiliary", "--name", "cam"]);
     let mut observer = stage.observer(Dialect::Mocap);
     assert!(observer.change("cam", 2), "cleaned up");
-    let output = stage.command(&["stop"]);
+    let output = observer.command(&stage, &["stop"]);
     assert_eq!(
         (output.status.code(), text(&output.stdout).as_str()),
         (Some(0), "cam not active (unconfigured)\n")
@@ -373,4 +373,33 @@ fn an_answer_that_cannot_be_written_is_an_error() {
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {errors}");
         assert!(errors.contains("cannot write to stdout"), "{arguments:?}: {errors}");
     }
+}
+
+#[test]
+fn a_stop_of_all_is_no_success_where_somebody_may_have_been_missed() {
+    let stage = Stage::new();
+    let _good = stage.system(&["--kind", "auxiliary", "--name", "good"]);
+    let started = stage.command(&["start", "good"]);
+    assert!(started.status.success(), "{started:?}");
+    // Somebody announces something that nobody can read: a system, for all one knows.
+    let observer = stage.observer(Dialect::Mocap);
+    let names = Dialect::Mocap.names();
+    let environment = observer
+        .node
+        .raw_publisher((names.environment_topic, environment_qos()), (names.info_type, ""))
+        .unwrap();
+    assert!(environment.publish(vec![0, 1, 0, 0, 255, 255, 255, 255]));
+    for arguments in [["stop", "--all", "--json"], ["start", "--all", "--json"]] {
+        let output = stage.command(&arguments);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(
+            report["systems"][0]["success"], true,
+            "those that were heard are told all the same: {report}"
+        );
+        assert_eq!((&report["complete"], &report["success"]), (&false.into(), &false.into()), "{report}");
+        assert!(text(&output.stderr).contains("not everybody was heard"), "{output:?}");
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+    }
+    let output = stage.command(&["stop", "good", "--json"]);
+    assert!(output.status.success(), "who is named is not everybody: {output:?}");
 }

@@ -71,7 +71,7 @@ fn the_example_device_publishes_imu_data_while_active() {
         text(&stage.command(&["--dialect", "device", "status"]).stdout),
         "controlled_device_example\tREADY\n"
     );
-    assert!(stage.command(&["--dialect", "device", "start", "--all"]).status.success());
+    assert!(observer.command(&stage, &["--dialect", "device", "start", "--all"]).status.success());
     assert_eq!(observer.state("controlled_device_example"), ACTIVE);
     observer.until("data comes", |_| imu.borrow().len() >= 10);
     let stamps: Vec<_> = imu.borrow().iter().map(|m| (m.header.stamp.sec, m.header.stamp.nanosec)).collect();

@@ -4,8 +4,8 @@ use std::{cell::RefCell, rc::Rc};
 
 use rosless_protocol::{
     Dialect,
-    controller::{Settings, Targets},
-    node::{ControllerNode, Notice},
+    controller::Targets,
+    node::{ControllerNode, ControllerOptions, Notice},
 };
 use rosless_wire::mocap_control_msgs::msg::MocapInfo;
 
@@ -49,6 +49,21 @@ fn commands_go_through_a_running_controller_and_it_tells_who_is_frozen() {
     assert!(refused.iter().any(|why| errors.contains(why)), "{errors}");
     assert_eq!(output.status.code(), Some(1), "{errors}");
     let output = stage.command(&["stop", "good", "--direct"]);
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn whose_data_is_looked_at_are_all_known_also_beside_a_running_controller() {
+    let stage = Stage::new();
+    let names = ["one", "two", "three", "four"];
+    let _systems = names.map(|name| stage.system(&["--kind", "auxiliary", "--name", name]));
+    let daemon = stage.controller(&["run"]);
+    for name in names {
+        daemon.wait_for_line(&format!("[{name}] is inactive"), PATIENCE);
+    }
+    let output = stage.command(&["start", "--all", "--check-data", "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["systems"].as_array().unwrap().len(), names.len(), "{report}");
     assert!(output.status.success(), "{output:?}");
 }
 
@@ -135,8 +150,7 @@ fn a_library_controller_may_be_asked_from_any_of_its_callbacks() {
     let controller = ControllerNode::new(
         &observer.events,
         &node,
-        Dialect::Mocap,
-        Settings::default(),
+        ControllerOptions::of(Dialect::Mocap),
         move |seen: &mut Seen, notice| {
             let Some(controller) = me.borrow().clone() else { return };
             let mut requests = requests.borrow_mut();

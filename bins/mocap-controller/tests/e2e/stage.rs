@@ -2,7 +2,7 @@
 
 use std::{
     path::PathBuf,
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
     sync::OnceLock,
     time::Duration,
 };
@@ -12,7 +12,7 @@ use rosless_protocol::{
     Dialect,
     controller::{Report, Settings, Targets},
     message,
-    node::{ControllerNode, Notice, control_qos, environment_qos},
+    node::{ControllerNode, ControllerOptions, Notice, control_qos, environment_qos},
 };
 use rosless_tests::{Daemon, DomainLease, Rig};
 use rosless_wire::{
@@ -76,9 +76,13 @@ impl Stage {
         self.prepare(mocap_system(), arguments)
     }
 
-    /// A running `mocap-controller`.
+    /// A running `mocap-controller`; one that stays can be asked when this returns.
     pub(crate) fn controller(&self, arguments: &[&str]) -> Daemon {
-        Daemon::spawn(self.prepare_command(arguments))
+        let daemon = Daemon::spawn(self.prepare_command(arguments));
+        if arguments.contains(&"run") {
+            daemon.wait_for_line("controlling dialect", PATIENCE);
+        }
+        daemon
     }
 
     pub(crate) fn prepare_command(&self, arguments: &[&str]) -> Command {
@@ -194,6 +198,16 @@ impl Observer {
         self.say_raw(cdr::to_payload(&message));
     }
 
+    /// `mocap-controller` run to its end while this node goes on: one that falls silent might be a system.
+    #[track_caller]
+    pub(crate) fn command(&mut self, stage: &Stage, arguments: &[&str]) -> Output {
+        let mut command = stage.prepare_command(arguments);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut child = child.expect("mocap-controller can be run");
+        self.until("the command ends", |_| child.try_wait().expect("a child").is_some());
+        child.wait_with_output().expect("it has ended")
+    }
+
     pub(crate) fn say_raw(&mut self, payload: Vec<u8>) {
         assert!(self.control.publish(payload));
     }
@@ -216,7 +230,8 @@ impl Observer {
 
     pub(crate) fn controller_with(&mut self, settings: Settings) -> ControllerNode<Seen> {
         let node = self.node.context().node(self.dialect.names().controller_node).unwrap();
-        ControllerNode::new(&self.events, &node, self.dialect, settings, |seen: &mut Seen, notice| {
+        let options = ControllerOptions { settings, ..ControllerOptions::of(self.dialect) };
+        ControllerNode::new(&self.events, &node, options, |seen: &mut Seen, notice| {
             if let Notice::Finished(report) = notice {
                 seen.reports.push(report.clone());
             }

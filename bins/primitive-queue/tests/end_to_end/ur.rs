@@ -8,7 +8,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use rosless_graph::Qos;
+use rosless_graph::TopicQos as _;
 use rosless_kinematics::{Joints, urdf};
 use rosless_motion::primitive::code;
 use rosless_tests::{Daemon, sibling_binary, ur_rtde_reads};
@@ -70,7 +70,7 @@ fn all_kinds_of_moves_a_blended_sequence_and_the_description() {
     let on_description = move |_: &mut _, sample: rosless_graph::Sample<msg::String>| {
         heard.replace(sample.message.data);
     };
-    rig.events.subscribe(&rig.node, "/robot_description", Qos::latched(), on_description).unwrap();
+    rig.events.subscribe(&rig.node, "/robot_description".latched(), on_description).unwrap();
     for raw in [ptp(0.2), lin([0.05, 0.0, 0.0]), circ([0.05, 0.1, 0.0], [0.1, 0.05, 0.0])] {
         let done = rig.seen.count("finished");
         rig.send(&raw);

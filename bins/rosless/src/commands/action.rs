@@ -4,7 +4,7 @@ use std::{cell::RefCell, collections::BTreeSet, rc::Rc, time::Duration};
 
 use clap::{Args, Subcommand};
 use rosless_graph::{
-    Graph, Qos,
+    Graph,
     action::{GoalId, GoalState},
     graph::{Endpoint, Role},
 };
@@ -232,7 +232,6 @@ impl SendGoal {
             &service,
             request.name_and_hash(),
             response.name_and_hash(),
-            Qos::services(),
         )?;
         let answer = Rc::new(RefCell::new(None));
         let slot = answer.clone();

@@ -6,7 +6,7 @@ use clap::Args;
 use rosless_cli::{completion, manual};
 
 use crate::{
-    cli::Cli,
+    cli::Arguments,
     failure::{Failure, Result},
     fleet,
     output::{self, out},
@@ -41,10 +41,10 @@ pub(crate) struct Man {
 impl Man {
     pub(crate) fn run(&self) -> Result<()> {
         let Some(dir) = &self.dir else {
-            output::raw(&manual::page::<Cli>()?);
+            output::raw(&manual::page::<Arguments>()?);
             return Ok(());
         };
-        manual::write::<Cli>(dir)?;
+        manual::write::<Arguments>(dir)?;
         for (name, path) in fleet::installed() {
             let status = Command::new(&path).arg(manual::WRITE_PAGES).arg(dir).status();
             if !status.as_ref().is_ok_and(|status| status.success()) {

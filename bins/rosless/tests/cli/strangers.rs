@@ -7,7 +7,7 @@ use std::{
 };
 
 use rosless_graph::{Context, ContextOptions, EventLoop, TopicQos};
-use rosless_schema::{DynamicMessage, Kind, Registry};
+use rosless_schema::{DynamicMessage, Kind, Registry, Source};
 use rosless_wire::type_description_interfaces::srv::{GetTypeDescription, GetTypeDescriptionResponse};
 
 use crate::world::World;
@@ -18,7 +18,8 @@ const DEFINITION: &str = "string name\nfloat64[3] place\n";
 /// A node that publishes a type only it knows, and describes it when asked.
 pub(crate) fn stranger(domain: u16, stop: &AtomicBool) {
     let mut registry = Registry::new();
-    registry.add_source(Kind::Msg, "strange_msgs", "Thing", "Thing.msg", DEFINITION);
+    let (package, name, file) = ("strange_msgs", "Thing", "Thing.msg");
+    registry.add_source(Source { kind: Kind::Msg, package, name, file, text: DEFINITION });
     let thing = DynamicMessage::from_yaml(
         &registry.message_type(TYPE).unwrap(),
         "{name: left, place: [1, 2, 3]}",

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rosless_arm::{ArmClock, HandState, InitTime, Shooter, evaluate::Throw};
 use rosless_graph::{Client, Publisher, TopicQos, monotonic, parameters::ParameterValue};
-use rosless_tests::{Daemon, DomainLease, Rig};
+use rosless_tests::{Daemon, DomainLease};
 use rosless_wire::{
     rcl_interfaces::msg::SetParametersResult,
     robot3_18c1054::{
@@ -15,7 +15,7 @@ use rosless_wire::{
     std_msgs::msg::{Float32, Float32MultiArray, String as Text},
 };
 
-pub(crate) const PATIENCE: Duration = Rig::<()>::PATIENCE;
+pub(crate) const PATIENCE: Duration = rosless_tests::Rig::<()>::PATIENCE;
 
 /// Starts `sim-arm run` in the test's domain.
 pub(crate) fn sim_arm(domain: &DomainLease, args: &[&str]) -> Daemon {
@@ -33,8 +33,8 @@ pub(crate) struct Heard {
     pub(crate) joint_samples: usize,
 }
 
-pub(crate) struct Probe {
-    rig: Rig<Heard>,
+pub(crate) struct Rig {
+    rig: rosless_tests::Rig<Heard>,
     balls: Publisher<Float32MultiArray>,
     launcher: Publisher<Float32MultiArray>,
     angles: Publisher<Float32MultiArray>,
@@ -43,9 +43,9 @@ pub(crate) struct Probe {
     clock_client: Client<GetInitTime, Heard>,
 }
 
-impl Probe {
+impl Rig {
     pub(crate) fn new(domain: &DomainLease) -> Self {
-        let rig = Rig::<Heard>::on(domain.clone(), "probe");
+        let rig = rosless_tests::Rig::<Heard>::on(domain.clone(), "probe");
         let (events, node) = (&rig.events, &rig.node);
         events
             .subscribe::<Float32MultiArray>(node, "arm_ang_angv".latched(), |h, s| {
@@ -195,7 +195,7 @@ impl Probe {
     }
 }
 
-rosless_tests::extends_rig!(Probe, Heard);
+rosless_tests::extends_rig!(Rig, Heard);
 
 fn rests_at(heard: &Heard, angles: &[f32; 6]) -> bool {
     heard.arm_states.last().is_some_and(|state| {

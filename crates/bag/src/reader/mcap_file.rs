@@ -75,18 +75,7 @@ impl McapFile {
     pub(super) fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(Error::file(path))?;
         let size = file.metadata().map_err(Error::file(path))?.len();
-        let mut this = Self {
-            file: Arc::new(file),
-            path: path.to_owned(),
-            size,
-            contents: Contents::default(),
-            channels: HashMap::new(),
-            schemas: HashMap::new(),
-            segments: Vec::new(),
-            metadata: Vec::new(),
-            attachments: Vec::new(),
-            remark: None,
-        };
+        let mut this = Self::unread(Arc::new(file), path.to_owned(), size);
         let magic = this.bytes(0, MAGIC.len() as u64);
         if magic.as_deref().ok() != Some(MAGIC) {
             return Err(Error::format(path, "this is no MCAP file: its first bytes are not MCAP's"));
@@ -96,6 +85,21 @@ impl McapFile {
         }
         this.segments.sort_by_key(|segment| segment.times);
         Ok(this)
+    }
+
+    fn unread(file: Arc<File>, path: PathBuf, size: u64) -> Self {
+        Self {
+            file,
+            path,
+            size,
+            contents: Contents::default(),
+            channels: HashMap::new(),
+            schemas: HashMap::new(),
+            segments: Vec::new(),
+            metadata: Vec::new(),
+            attachments: Vec::new(),
+            remark: None,
+        }
     }
 
     fn bytes(&self, place: u64, length: u64) -> io::Result<Vec<u8>> {
@@ -150,18 +154,7 @@ impl McapFile {
                 && (statistics.message_count == 0 || !self.segments.is_empty())
         });
         let Some(statistics) = statistics.filter(|_| read.is_ok() && complete) else {
-            *self = Self {
-                file: self.file.clone(),
-                path: std::mem::take(&mut self.path),
-                size: self.size,
-                contents: Contents::default(),
-                channels: HashMap::new(),
-                schemas: HashMap::new(),
-                segments: Vec::new(),
-                metadata: Vec::new(),
-                attachments: Vec::new(),
-                remark: None,
-            };
+            *self = Self::unread(self.file.clone(), std::mem::take(&mut self.path), self.size);
             return false;
         };
         for (channel, count) in statistics.channel_message_counts {

@@ -13,6 +13,7 @@ fn write(folder: &Folder, name: &str, compression: Compression) {
     let mut bag = BagWriter::create(&folder.join(name), options).unwrap();
     let chatter = bag.add_topic(topic("/chatter", "std_msgs/msg/String"));
     let map = bag.add_topic(latched("/map"));
+    bag.add_topic(topic("/silent", "std_msgs/msg/String"));
     bag.write(map, message(0, text("the map"))).unwrap();
     for n in 1..200 {
         bag.write(chatter, message(n, text(&format!("number {n}")))).unwrap();
@@ -62,6 +63,16 @@ fn others_read_a_file_as_rosbag2_would_have_written_it() {
             1000
         );
         assert_eq!(judge.ask("stream", &file, &[]).unwrap().len(), 200);
+
+        // The opening and the closing record `rosbag2` are alike on purpose.
+        let findings = judge.ask("doctor", &file, &[]).unwrap();
+        let serious = |finding: &&serde_json::Value| {
+            ["error", "warning"].iter().any(|severity| finding["severity"] == *severity)
+        };
+        let codes: Vec<_> = findings.iter().filter(serious).map(|finding| &finding["code"]).collect();
+        assert_eq!(codes, ["METADATA_NAME_DUPLICATE"], "{findings:?}");
+        let end = findings.last().unwrap();
+        assert_eq!((&end["type"], &end["messages"]), (&"summary".into(), &200.into()), "{end}");
 
         let said = judge.ask("rosbag", &folder.join(name), &[]).unwrap();
         assert_eq!((&said[0]["message_count"], said.len()), (&200.into(), 201));

@@ -25,7 +25,9 @@ use crate::{CallError, Client, Handle, Introspection, Node, Qos, Result, Subscri
 pub enum GoalUpdate<A: Action> {
     /// The server took the goal, at this time of its clock.
     Accepted(Time),
+    /// The server did not take the goal.
     Rejected,
+    /// How far it is.
     Feedback(A::Feedback),
     /// The goal's state as the server publishes it.
     Status(GoalState),

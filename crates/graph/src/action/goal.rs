@@ -39,13 +39,20 @@ impl fmt::Debug for GoalId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(i8)]
 pub enum GoalState {
+    /// The server does not know it, or said a number that is none of these.
     #[default]
     Unknown = 0,
+    /// Taken, and waiting for its turn.
     Accepted = 1,
+    /// Worked on.
     Executing = 2,
+    /// To be ended early; the server is about it.
     Canceling = 3,
+    /// Reached.
     Succeeded = 4,
+    /// Ended early because somebody asked for it.
     Canceled = 5,
+    /// Given up by the server.
     Aborted = 6,
 }
 
@@ -71,11 +78,6 @@ impl GoalState {
     /// Nothing happens to the goal any more.
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Succeeded | Self::Canceled | Self::Aborted)
-    }
-
-    /// The server still works on it, or will.
-    pub fn is_active(self) -> bool {
-        matches!(self, Self::Accepted | Self::Executing | Self::Canceling)
     }
 
     /// The state after `event`, where the event is possible.
@@ -108,9 +110,14 @@ impl fmt::Display for GoalState {
 /// What moves a goal on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GoalEvent {
+    /// The server begins.
     Execute,
+    /// A client asks for an early end.
     Cancel,
+    /// It is reached.
     Succeed,
+    /// The server gives up.
     Abort,
+    /// The early end is reached.
     Canceled,
 }

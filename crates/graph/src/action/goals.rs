@@ -22,9 +22,13 @@ pub struct GoalInfo {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i8)]
 pub enum CancelCode {
+    /// At least one goal is being canceled.
     None = 0,
+    /// The server does not want to.
     Rejected = 1,
+    /// There is no such goal.
     UnknownGoal = 2,
+    /// The goal has ended already.
     GoalTerminated = 3,
 }
 
@@ -37,11 +41,15 @@ impl CancelCode {
 
 /// Why a goal could not be moved on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "fields are named in the text of each")]
 pub enum GoalError {
+    /// It never was, or its result was kept long enough.
     #[error("goal {0} is not known (any more)")]
     Unknown(GoalId),
+    /// Its id is taken.
     #[error("goal {0} exists already")]
     Duplicate(GoalId),
+    /// Its state does not lead there.
     #[error("goal {id} is {state}: {event:?} is not possible")]
     Impossible { id: GoalId, state: GoalState, event: GoalEvent },
 }

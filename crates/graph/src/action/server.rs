@@ -24,6 +24,7 @@ use crate::{GidPrefix, Handle, Introspection, Node, Publisher, Qos, Responder, R
 /// What an application says to a goal that is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GoalResponse {
+    /// It is not taken.
     Reject,
     /// Take it; it counts as executing from now on.
     Execute,
@@ -34,6 +35,7 @@ pub enum GoalResponse {
 /// What an application says to a request to cancel a goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelResponse {
+    /// It goes on.
     Reject,
     /// The goal is canceling from now on; the application ends it with [`GoalHandle::canceled`] when it is done.
     Accept,
@@ -209,11 +211,6 @@ impl<A: Action, S: 'static> ActionServer<A, S> {
     /// The full name of the action.
     pub fn name(&self) -> &str {
         &self.inner.name
-    }
-
-    /// Goals that are not over.
-    pub fn active_goals(&self) -> usize {
-        self.inner.active.borrow().len()
     }
 
     /// Publishes what goes through the action's three services on their `_service_event` topics, or no longer.

@@ -11,9 +11,13 @@ use crate::{
 /// What a remapping rule changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemapKind {
+    /// `__node:=name`.
     NodeName,
+    /// `__ns:=/name`.
     Namespace,
+    /// `rostopic://from:=to`.
     Topic,
+    /// `rosservice://from:=to`.
     Service,
     /// `from:=to` without a scheme: topics and services alike.
     TopicOrService,

@@ -6,6 +6,7 @@ use super::{IpVersions, UsageError, security::Security};
 
 /// The ROS 2 release whose habits on the wire we follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(missing_docs, reason = "named as the releases are")]
 pub enum Distro {
     Foxy,
     Galactic,
@@ -67,7 +68,9 @@ impl FromStr for Distro {
 pub enum DiscoveryRange {
     /// Nobody, except the static peers of this very process' configuration.
     Off,
+    /// This host.
     Localhost,
+    /// Whoever hears multicast.
     #[default]
     Subnet,
     /// Whatever the DDS implementation does without being told.

@@ -57,8 +57,11 @@ pub const TRANSITIONS: [Transition; 25] = [
 /// How a node's own code answers a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallbackReturn {
+    /// It is done, and the node goes on to the asked state.
     Success,
+    /// It cannot be done; mostly the node stays where it was.
     Failure,
+    /// Something broke: the node tidies up next.
     Error,
     /// Not known yet, because others must be asked: the node stays in the transition state until
     /// [`LifecycleNode::finish`](super::LifecycleNode::finish) tells the answer. Error processing cannot wait, and fails.
@@ -68,7 +71,9 @@ pub enum CallbackReturn {
 /// A transition somebody asks for: by its label, or, without one, by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request<'a> {
+    /// As numbered in `lifecycle_msgs/msg/Transition`.
     Id(u8),
+    /// As `configure` or `shutdown`.
     Label(&'a str),
 }
 

@@ -13,9 +13,13 @@ use crate::{Handle, Node, Publisher, Result, Topic, TopicQos};
 /// What the node's own code is asked to do in a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
+    /// Make what needs parameters; say nothing yet.
     Configure,
+    /// Give back what `Configure` made.
     CleanUp,
+    /// Begin.
     Activate,
+    /// Pause, so that `Activate` can follow.
     Deactivate,
     /// With the state the node comes from.
     Shutdown(State),

@@ -6,8 +6,11 @@ use super::{ParameterError, ParameterType, ParameterValue};
 
 /// Values a numeric parameter may take; the ends are always allowed, a step of zero means any value between them.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[expect(missing_docs, reason = "the ends and the step are what the sentence above says")]
 pub enum Range {
+    /// Of an integer parameter.
     Integer { from: i64, to: i64, step: u64 },
+    /// Of a floating-point parameter.
     Double { from: f64, to: f64, step: f64 },
 }
 

@@ -6,21 +6,30 @@ use super::{Descriptor, ParameterType, ParameterValue, Range};
 
 /// Why a parameter was not declared, read or set; the text is the `reason` others get to read.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "fields are named in the text of each")]
 pub enum ParameterError {
+    /// A declaration without a name.
     #[error("parameter name must not be empty")]
     NoName,
+    /// A second declaration.
     #[error("parameter '{0}' has already been declared")]
     AlreadyDeclared(String),
+    /// Nobody declared it, and the node takes no others.
     #[error("parameter '{0}' cannot be set because it was not declared")]
     NotDeclared(String),
+    /// It can be given at the start only.
     #[error("parameter '{0}' cannot be set because it is read-only")]
     ReadOnly(String),
+    /// It was declared by type alone, and nobody set it.
     #[error("parameter '{0}' has no value yet")]
     NoValue(String),
+    /// A declaration from which no type follows.
     #[error("parameter '{0}' needs a value, or dynamic typing")]
     Untyped(String),
+    /// Only parameters that may change their type can go.
     #[error("parameter '{0}' has a fixed type and cannot be undeclared")]
     StaticallyTyped(String),
+    /// The value is of another type than the declaration.
     #[error(
         "Wrong parameter type, parameter {{{name}}} is of type {{{declared}}}, setting it to {{{given}}} is not allowed."
     )]

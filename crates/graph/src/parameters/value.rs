@@ -5,6 +5,7 @@ use std::fmt;
 /// The type of a parameter, numbered as in `rcl_interfaces/msg/ParameterType`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
+#[expect(missing_docs, reason = "named as in the message")]
 pub enum ParameterType {
     #[default]
     NotSet = 0,
@@ -45,6 +46,7 @@ impl fmt::Display for ParameterType {
 
 /// A parameter's value; its type is what is stored in it.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[expect(missing_docs, reason = "named as the types are")]
 pub enum ParameterValue {
     #[default]
     NotSet,
@@ -97,7 +99,9 @@ impl fmt::Display for ParameterValue {
 
 /// A Rust type that a parameter can be declared with and read as.
 pub trait ParameterKind: Sized {
+    /// What a parameter of it is declared as.
     const TYPE: ParameterType;
+    /// For the wire, and for those who do not know the type.
     fn into_value(self) -> ParameterValue;
     /// The value, when it is of this type.
     fn from_value(value: &ParameterValue) -> Option<Self>;

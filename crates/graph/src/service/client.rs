@@ -25,15 +25,21 @@ use super::{
 
 /// Why a call brought no response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "fields are named in the text of each")]
 pub enum CallError {
+    /// Nobody served it until the time was up.
     #[error("service {0} has no server")]
     NoServer(String),
+    /// A server was asked and said nothing.
     #[error("service {0} did not answer in time")]
     Timeout(String),
+    /// Every server that was asked left the graph.
     #[error("the server of {0} left before it answered")]
     ServerGone(String),
+    /// An answer came that is none of this type.
     #[error("the answer of {service} cannot be decoded: {reason}")]
     Undecodable { service: String, reason: String },
+    /// The servers are slower than the requests.
     #[error("the request to {0} found no room in the send queue")]
     Congested(String),
 }
@@ -386,9 +392,8 @@ impl<S: 'static> Handle<S> {
         service: &str,
         request: TypeAndHash<'_>,
         response: TypeAndHash<'_>,
-        qos: Qos,
     ) -> Result<RawClient<S>> {
-        self.client_of(node, specs(node, service, request, response, None, qos)?)
+        self.client_of(node, specs(node, service, request, response, None, Qos::services())?)
     }
 
     fn client_of(&self, node: &Node, (request, reply): (TopicSpec, TopicSpec)) -> Result<RawClient<S>> {

@@ -4,7 +4,7 @@ use std::{convert::Infallible, time::Duration};
 
 use crate::side::{Side, talk};
 use rosless_graph::{
-    CallError, Context, ContextOptions, EventLoop, Introspection, Qos, Responder, Sample, config::Distro,
+    CallError, Context, ContextOptions, EventLoop, Introspection, Responder, Sample, config::Distro,
 };
 use rosless_tests::DomainLease;
 use rosless_wire::{
@@ -137,10 +137,7 @@ fn a_raw_client_calls_with_payloads() {
     let mut caller = Side::new(&domain, "caller", Vec::new());
     let request_type = (AddTwoIntsRequest::TYPE_NAME, AddTwoIntsRequest::TYPE_HASH);
     let response_type = (AddTwoIntsResponse::TYPE_NAME, AddTwoIntsResponse::TYPE_HASH);
-    let client = caller
-        .event_loop
-        .raw_client(&caller.node, "add", request_type, response_type, Qos::services())
-        .unwrap();
+    let client = caller.event_loop.raw_client(&caller.node, "add", request_type, response_type).unwrap();
     client.call(cdr::to_payload(&request(40, 2)), LONG, |answers: &mut Vec<_>, reply| answers.push(reply));
     talk("the answer", &mut caller, &mut server, |caller, _| !caller.state.is_empty());
     let response: AddTwoIntsResponse = cdr::from_payload(caller.state[0].as_ref().unwrap()).unwrap();

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Time,
-    params::{Params, secs},
     sequence::{Mechanism, Step, View},
+    settings::{Settings, secs},
 };
 
 mod tables;
@@ -103,17 +103,17 @@ pub enum Angle {
 }
 
 impl Angle {
-    fn degrees(self, present: f64, params: &Params) -> f64 {
+    fn degrees(self, present: f64, settings: &Settings) -> f64 {
         match self {
-            Self::Upright => params.upright_angle,
-            Self::Deploy => params.deploy_angle,
-            Self::Place => params.place_angle,
-            Self::Stow => params.stow_angle,
-            Self::Carry => params.carry_angle,
-            Self::Take => params.take_angle,
-            Self::Release => params.release_angle,
-            Self::Cradle => -params.release_angle,
-            Self::IntoTravel => present.max(params.travel_min).min(params.travel_max),
+            Self::Upright => settings.upright_angle,
+            Self::Deploy => settings.deploy_angle,
+            Self::Place => settings.place_angle,
+            Self::Stow => settings.stow_angle,
+            Self::Carry => settings.carry_angle,
+            Self::Take => settings.take_angle,
+            Self::Release => settings.release_angle,
+            Self::Cradle => -settings.release_angle,
+            Self::IntoTravel => present.max(settings.travel_min).min(settings.travel_max),
         }
     }
 }
@@ -209,7 +209,7 @@ impl View<'_, Doll> {
     fn tilted(&self) -> bool {
         let away = (self.sensors.tilt - self.command.tilt).abs();
         let caught = self.history.trust.caught_tilt.is_some();
-        away <= self.params.tolerance && !caught && self.history.is_up_to_date()
+        away <= self.settings.tolerance && !caught && self.history.is_up_to_date()
     }
 
     /// The sensors that are not believed, for people.
@@ -257,19 +257,19 @@ impl Mechanism for Doll {
         _: Option<&Sensors>,
         after: &Sensors,
         command: Option<&Command>,
-        params: &Params,
+        settings: &Settings,
         taken: Time,
     ) {
         let trust = &mut history.trust;
-        trust.caught_tilt = trust.caught_tilt.filter(|from| (after.tilt - from).abs() <= params.tolerance);
+        trust.caught_tilt = trust.caught_tilt.filter(|from| (after.tilt - from).abs() <= settings.tolerance);
         trust.caught_ends = trust.caught_ends.filter(|from| (after.up, after.down) == *from);
         let first = *history.first_tilt.get_or_insert(after.tilt);
-        trust.tilt_moved |= (after.tilt - first).abs() > params.tolerance.min(MOVED);
+        trust.tilt_moved |= (after.tilt - first).abs() > settings.tolerance.min(MOVED);
         history.last = Some(*after);
         history.tilt_seen |= taken >= history.tilt_told;
         history.lift_seen |= taken >= history.lift_told;
         let Some(command) = command else { return };
-        history.tilted |= history.tilt_seen && (after.tilt - command.tilt).abs() <= params.tolerance;
+        history.tilted |= history.tilt_seen && (after.tilt - command.tilt).abs() <= settings.tolerance;
         // A lift that is held stands at the end it was sent to, or found at, before.
         let stands = match command.lift {
             Lift::Hold => history.lifted.is_none(),
@@ -294,8 +294,8 @@ impl Mechanism for Doll {
 
     /// A tilt that stops half-way has a living sensor and so have switches that were left: only what shows no change at
     /// all is doubted.
-    fn caught(history: &mut History, sensors: &Sensors, command: &Command, params: &Params) {
-        let away = |from: f64| (sensors.tilt - from).abs() > params.tolerance;
+    fn caught(history: &mut History, sensors: &Sensors, command: &Command, settings: &Settings) {
+        let away = |from: f64| (sensors.tilt - from).abs() > settings.tolerance;
         if away(command.tilt) && history.tilt_from.is_some_and(|from| !away(from)) {
             history.trust.caught_tilt = Some(sensors.tilt);
         }
@@ -322,9 +322,9 @@ impl Mechanism for Doll {
         sensors: &Sensors,
         command: &Command,
         history: &History,
-        params: &Params,
+        settings: &Settings,
     ) -> Option<String> {
-        if history.tilted && (sensors.tilt - command.tilt).abs() > 2.0 * params.tolerance {
+        if history.tilted && (sensors.tilt - command.tilt).abs() > 2.0 * settings.tolerance {
             return Some(format!(
                 "the tilt is {:.1}° and no longer {:.1}°, although nobody moved it",
                 sensors.tilt, command.tilt
@@ -334,9 +334,9 @@ impl Mechanism for Doll {
         left.then(|| "the lift is at its other end, although nobody moved it".to_owned())
     }
 
-    fn arrived(sensors: &Sensors, command: &Command, history: &History, params: &Params) -> bool {
+    fn arrived(sensors: &Sensors, command: &Command, history: &History, settings: &Settings) -> bool {
         let sent_to = if command.lift == Lift::Hold { history.lifted } else { Some(command.lift) };
-        (sensors.tilt - command.tilt).abs() <= params.tolerance
+        (sensors.tilt - command.tilt).abs() <= settings.tolerance
             && sensors.end().is_some()
             && sensors.end() == sent_to
     }
@@ -346,7 +346,7 @@ impl Mechanism for Doll {
         sensors: &Sensors,
         command: Option<&Command>,
         history: &History,
-        params: &Params,
+        settings: &Settings,
         _: Time,
     ) -> Result<Command, Time> {
         if let Some(command) = command {
@@ -354,7 +354,7 @@ impl Mechanism for Doll {
         }
         let sent = history.sent.as_ref();
         let lift = match sensors.end() {
-            _ if params.profile.lift_holds() => Lift::Hold,
+            _ if settings.profile.lift_holds() => Lift::Hold,
             Some(end) => end,
             // As the original does: without the lower switch the lift is taken to be up.
             None => sent.map_or(Lift::Up, |sent| sent.lift),
@@ -363,13 +363,13 @@ impl Mechanism for Doll {
         Ok(Command { tilt: sensors.tilt, lift, guide, latches: [false; 2] })
     }
 
-    fn rest_time(_: &Params) -> Duration {
+    fn rest_time(_: &Settings) -> Duration {
         Duration::ZERO
     }
 
-    fn apply(change: &Change, command: Command, params: &Params) -> Command {
+    fn apply(change: &Change, command: Command, settings: &Settings) -> Command {
         Command {
-            tilt: change.tilt.map_or(command.tilt, |angle| angle.degrees(command.tilt, params)),
+            tilt: change.tilt.map_or(command.tilt, |angle| angle.degrees(command.tilt, settings)),
             lift: change.lift.unwrap_or(command.lift),
             guide: change.guide.unwrap_or(command.guide),
             latches: change.latches.unwrap_or([false; 2]),
@@ -378,11 +378,11 @@ impl Mechanism for Doll {
 
     /// The tilt stays where it is, the lift stands still where it can and else stays at an end that it has not left, the
     /// latches' solenoids cool down.
-    fn hold(command: Command, sensors: &Sensors, params: &Params) -> Command {
-        let arrived = (sensors.tilt - command.tilt).abs() <= params.tolerance;
+    fn hold(command: Command, sensors: &Sensors, settings: &Settings) -> Command {
+        let arrived = (sensors.tilt - command.tilt).abs() <= settings.tolerance;
         Command {
             tilt: if arrived { command.tilt } else { sensors.tilt },
-            lift: match params.profile.lift_holds() {
+            lift: match settings.profile.lift_holds() {
                 true => Lift::Hold,
                 false => sensors.end().unwrap_or(command.lift),
             },
@@ -391,17 +391,17 @@ impl Mechanism for Doll {
         }
     }
 
-    fn goes_on(held: &Command, sensors: &Sensors, params: &Params) -> Option<String> {
-        (!params.profile.lift_holds() && travels(held.lift, sensors.end())).then(|| {
+    fn goes_on(held: &Command, sensors: &Sensors, settings: &Settings) -> Option<String> {
+        (!settings.profile.lift_holds() && travels(held.lift, sensors.end())).then(|| {
             let (way, end) = if held.lift == Lift::Up { ("up", "upper") } else { ("down", "lower") };
             format!("the lift goes on {way} to its {end} switch: this hardware cannot stop it half-way")
         })
     }
 
     /// The motor of the lift is told to run until a switch: the switch ends that, where it can be told.
-    fn reached(until: Until, command: Command, params: &Params) -> Command {
+    fn reached(until: Until, command: Command, settings: &Settings) -> Command {
         match until {
-            Until::LiftAt(_) if params.profile.lift_holds() => Command { lift: Lift::Hold, ..command },
+            Until::LiftAt(_) if settings.profile.lift_holds() => Command { lift: Lift::Hold, ..command },
             _ => command,
         }
     }
@@ -409,7 +409,7 @@ impl Mechanism for Doll {
     /// Between the ends the tray stays in its travel band, by a potentiometer that lives; below it only at an end, folded
     /// back only at the top.
     fn interlock(view: &View<'_, Self>, next: &Command) -> Result<(), String> {
-        let Params { travel_min, travel_max, tolerance, .. } = *view.params;
+        let Settings { travel_min, travel_max, tolerance, .. } = *view.settings;
         let (sensors, end, why) = (view.sensors, view.end(), view.disbelieved());
         if travels(next.lift, end) {
             let sensed_in_band = view.history.trust.caught_tilt.is_none()
@@ -451,8 +451,8 @@ impl Mechanism for Doll {
             Until::LiftAt(end) => view.end() == Some(end) && view.history.is_up_to_date(),
             Until::WallsPressed => sensors.walls == [true, true],
             Until::AtTop => view.end() == Some(Lift::Up),
-            Until::PlaceWait => return after(view.params.place_wait),
-            Until::GuideTime => return after(view.params.guide_time),
+            Until::PlaceWait => return after(view.settings.place_wait),
+            Until::GuideTime => return after(view.settings.guide_time),
             Until::Fired(latches) => (0..2).all(|i| !latches[i] || sensors.latches[i]),
             Until::Now => true,
         };
@@ -463,7 +463,7 @@ impl Mechanism for Doll {
         let tilt = || match view {
             Some(v) => format!(
                 "tilt {:.1}° ±{:.1}° (now {:.1}°)",
-                v.command.tilt, v.params.tolerance, v.sensors.tilt
+                v.command.tilt, v.settings.tolerance, v.sensors.tilt
             ),
             None => "the commanded tilt".to_owned(),
         };
@@ -489,28 +489,28 @@ impl Mechanism for Doll {
         missing + view.filter(|_| sensed).map_or("", View::disbelieved)
     }
 
-    fn limit(until: Until, params: &Params) -> Duration {
+    fn limit(until: Until, settings: &Settings) -> Duration {
         match until {
-            Until::Tilted | Until::Folded => secs(params.tilt_timeout),
-            Until::LiftAt(_) => secs(params.lift_timeout),
-            Until::WallsPressed => secs(params.wall_wait),
+            Until::Tilted | Until::Folded => secs(settings.tilt_timeout),
+            Until::LiftAt(_) => secs(settings.lift_timeout),
+            Until::WallsPressed => secs(settings.wall_wait),
             Until::AtTop | Until::Tipped | Until::Now => Duration::ZERO,
             // These end by themselves; the margin only orders the end before the timeout.
-            Until::PlaceWait => secs(params.place_wait) + Duration::from_secs(1),
-            Until::GuideTime => secs(params.guide_time) + Duration::from_secs(1),
-            Until::Fired(_) => secs(params.latch_timeout),
+            Until::PlaceWait => secs(settings.place_wait) + Duration::from_secs(1),
+            Until::GuideTime => secs(settings.guide_time) + Duration::from_secs(1),
+            Until::Fired(_) => secs(settings.latch_timeout),
         }
     }
 
-    fn pause(until: Until, params: &Params) -> Duration {
+    fn pause(until: Until, settings: &Settings) -> Duration {
         match until {
-            Until::PlaceWait => secs(params.place_wait),
-            Until::GuideTime => secs(params.guide_time),
+            Until::PlaceWait => secs(settings.place_wait),
+            Until::GuideTime => secs(settings.guide_time),
             _ => Duration::ZERO,
         }
     }
 
-    fn goal_timeout(params: &Params) -> Duration {
-        secs(params.hina_goal_timeout)
+    fn goal_timeout(settings: &Settings) -> Duration {
+        secs(settings.hina_goal_timeout)
     }
 }

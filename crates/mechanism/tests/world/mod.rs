@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use rosless_mechanism::{
-    Engine, GoalId, Input, Outcome, Output, Params, Profile, Time,
+    Engine, GoalId, Input, Outcome, Output, Profile, Settings, Time,
     doll::{self, Lift},
     engine::{Level, Which},
     model::{Fault, Model, Speeds},
@@ -25,9 +25,9 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(params: Params, automatic: bool) -> Self {
+    pub(crate) fn new(settings: Settings, automatic: bool) -> Self {
         Self {
-            engine: Engine::new(params),
+            engine: Engine::new(settings),
             model: Model::new(Speeds::default(), automatic, Time::ZERO),
             now: Time::ZERO,
             next_sample: Time::ZERO,
@@ -38,7 +38,7 @@ impl World {
 
     /// A world that has stood still long enough for the engine to know it.
     pub(crate) fn settled(profile: Profile, automatic: bool) -> Self {
-        let mut world = Self::new(Params::defaults(profile), automatic);
+        let mut world = Self::new(Settings::defaults(profile), automatic);
         world.run(1.5);
         world
     }
@@ -66,7 +66,7 @@ impl World {
 
     /// The controller restarts and knows nothing of before; the mechanism stands where it stood.
     pub(crate) fn restart_controller(&mut self) {
-        self.engine = Engine::new(self.engine.params().clone());
+        self.engine = Engine::new(self.engine.settings().clone());
         self.run(1.5);
         self.clear();
     }

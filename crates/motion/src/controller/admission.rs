@@ -52,11 +52,11 @@ impl<H: Hardware> QueueController<H> {
         if !self.active {
             return Err(Refusal::NotActive);
         }
-        let Checked { command, before, mut warnings } = check(raw, &self.config.frames)?;
+        let Checked { command, before, mut warnings } = check(raw, &self.settings.frames)?;
         match command {
             Command::Stop => {
                 self.end_goal_with(GoalOutcome::Aborted("stopped by STOP_MOTION".into()));
-                let stop = if self.config.latching_stop { Stop::UntilReset } else { Stop::ThenReset };
+                let stop = if self.settings.latching_stop { Stop::UntilReset } else { Stop::ThenReset };
                 self.stop(stop, "STOP_MOTION", now);
                 return Ok(None);
             }
@@ -97,7 +97,7 @@ impl<H: Hardware> QueueController<H> {
     }
 
     fn has_room(&self) -> Result<(), Refusal> {
-        let size = self.config.queue_size;
+        let size = self.settings.queue_size;
         if self.queue_depth() < size { Ok(()) } else { Err(Refusal::QueueFull(size)) }
     }
 
@@ -128,7 +128,7 @@ impl<H: Hardware> QueueController<H> {
         now: Duration,
     ) -> Result<PrimitiveId, Refusal> {
         let count = before.len() + 1;
-        let limit = self.config.goal_size;
+        let limit = self.settings.goal_size;
         let all = before.into_iter().chain([last]);
         if let Some(open) = self.open.get_mut(&source) {
             if open.moves.len() + count > limit {
@@ -211,15 +211,15 @@ impl<H: Hardware> QueueController<H> {
         self.may_take_goal(primitives.len())?;
         let mut checked: Vec<(usize, Primitive, Vec<String>)> = Vec::with_capacity(primitives.len());
         for (index, raw) in primitives.iter().enumerate() {
-            let one = check(raw, &self.config.frames).map_err(|reason| reason.at(index))?;
+            let one = check(raw, &self.settings.frames).map_err(|reason| reason.at(index))?;
             let Command::Move(primitive) = one.command else {
                 return Err(Refusal::HelperInGoal(raw.kind).at(index));
             };
             checked.extend(one.before.into_iter().map(|primitive| (index, primitive, Vec::new())));
             checked.push((index, primitive, one.warnings));
         }
-        if checked.len() > self.config.goal_size {
-            return Err(Refusal::GoalTooLong { count: checked.len(), limit: self.config.goal_size });
+        if checked.len() > self.settings.goal_size {
+            return Err(Refusal::GoalTooLong { count: checked.len(), limit: self.settings.goal_size });
         }
         let is_sequence = checked.len() > 1;
         if let Some((_, last, warnings)) = checked.last_mut().filter(|_| is_sequence) {
@@ -261,8 +261,8 @@ impl<H: Hardware> QueueController<H> {
         if count == 0 {
             return Err(Refusal::EmptySequence);
         }
-        if count > self.config.goal_size {
-            return Err(Refusal::GoalTooLong { count, limit: self.config.goal_size });
+        if count > self.settings.goal_size {
+            return Err(Refusal::GoalTooLong { count, limit: self.settings.goal_size });
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ impl<H: Hardware> QueueController<H> {
         while let Some(source) = self
             .open
             .iter()
-            .find(|(_, open)| open.last_addition + self.config.sequence_timeout <= now)
+            .find(|(_, open)| open.last_addition + self.settings.sequence_timeout <= now)
             .map(|(source, _)| *source)
         {
             self.drop_open_sequence(
@@ -131,8 +131,8 @@ impl<H: Hardware> QueueController<H> {
     fn find_faults(&mut self, now: Duration) {
         let status = self.state.status;
         let limit = match status {
-            ExecutionState::Executing => self.config.execution_timeout,
-            ExecutionState::Stopping => self.config.stop_timeout,
+            ExecutionState::Executing => self.settings.execution_timeout,
+            ExecutionState::Stopping => self.settings.stop_timeout,
             _ => Duration::MAX,
         };
         // What it does now has its own time.

@@ -11,13 +11,17 @@ use crate::{
 /// How loud an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
+    /// As it should be.
     Info,
+    /// Somebody should know, nothing is lost.
     Warn,
+    /// A session is in danger.
     Error,
 }
 
 /// Something worth a log line.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the fields are what the sentence above each speaks of")]
 pub enum Event {
     /// A system announced itself for the first time, or again after it had left.
     Joined { system: SystemId, topics: Vec<String>, running_session: Option<String> },
@@ -62,6 +66,7 @@ pub enum Event {
 }
 
 impl Event {
+    /// How loud it is to be said; of an answer, by how far the clocks are apart.
     pub fn level(&self) -> Level {
         match self {
             Self::Answered { elapsed, offset, .. } => {

@@ -28,6 +28,7 @@ pub use event::{Event, Level};
 pub use report::{Failure, Outcome, Proof, Reason, Report, SystemResult};
 pub use request::Ask;
 use request::Request;
+use sessions::{GivenUp, Taking};
 pub use sessions::{Membership, Memory};
 pub use systems::{Answer, Presence, System};
 
@@ -132,6 +133,7 @@ impl fmt::Display for Participant {
 
 /// What is known of the time at which a sample was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are what the sentence above each speaks of")]
 pub enum Hearing {
     /// In answer to what we sent then.
     Reply { sent: Duration },
@@ -143,6 +145,7 @@ pub enum Hearing {
 
 /// What happened.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the fields are what the sentence above each speaks of")]
 pub enum Input {
     /// Time went by.
     Wake,
@@ -178,6 +181,7 @@ pub enum Input {
 
 /// What to do about it.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the fields are what the sentence above each speaks of")]
 pub enum Output {
     /// Publish on this control topic.
     Publish { channel: Channel, message: Control },
@@ -209,11 +213,12 @@ pub struct Controller {
     systems: BTreeMap<SystemId, System>,
     requests: BTreeMap<u64, Request>,
     deadlines: Deadlines,
-    /// Whom the previous requests asked and who has not acknowledged, with the session they were asked for: their
-    /// acknowledgements are late, not unexpected.
-    given_up: BTreeMap<(SystemId, Command), String>,
-    /// The session another controller opened last, for systems that acknowledge to it.
-    foreign: Option<Control>,
+    /// Whom the previous requests asked and who has not acknowledged: their acknowledgements are late, not unexpected.
+    given_up: BTreeMap<(SystemId, Command), GivenUp>,
+    /// What another controller said last and when, for systems that acknowledge to it.
+    foreign: Option<(Control, Duration)>,
+    /// Who was in a session when its lease ended, should it turn out to live.
+    lost: BTreeMap<SystemId, (Participant, Taking)>,
     /// Systems of an earlier life of this controller that have not shown up yet.
     remembered: Memory,
     memory: Memory,
@@ -227,15 +232,26 @@ pub struct Controller {
     outputs: VecDeque<Output>,
 }
 
+/// Who a controller is to others.
+#[derive(Clone, Copy, Debug)]
+pub struct Speaker<'a> {
+    /// What it speaks, all at once.
+    pub dialects: &'a [Dialect],
+    /// What it signs its messages with: its node's name.
+    pub source: &'a str,
+    /// The namespace in which systems not heard of are looked for.
+    pub home: &'a str,
+}
+
 impl Controller {
-    /// A controller of one dialect that signs as `source`; `home` is the namespace in which systems not heard of are
-    /// looked for.
+    /// A controller of one dialect; see [`Speaker`] for `source` and `home`.
     pub fn new(settings: Settings, source: &str, home: &str, now: Now) -> Self {
-        Self::speaking(&[Dialect::default()], settings, source, home, now)
+        Self::speaking(Speaker { dialects: &[Dialect::default()], source, home }, settings, now)
     }
 
     /// A controller of several dialects at once.
-    pub fn speaking(dialects: &[Dialect], settings: Settings, source: &str, home: &str, now: Now) -> Self {
+    pub fn speaking(speaker: Speaker<'_>, settings: Settings, now: Now) -> Self {
+        let Speaker { dialects, source, home } = speaker;
         Self {
             settings,
             source: source.to_owned(),
@@ -246,6 +262,7 @@ impl Controller {
             deadlines: Deadlines::default(),
             given_up: BTreeMap::new(),
             foreign: None,
+            lost: BTreeMap::new(),
             remembered: Memory::default(),
             memory: Memory::default(),
             memory_said: false,
@@ -347,7 +364,7 @@ impl Controller {
                         self.query(&id, now);
                     }
                 }
-                Timer::Orphan(system, command) => self.event(Event::Unexpected { system, command }),
+                Timer::Orphan(id, command) => self.orphaned(&id, command, now),
                 Timer::Dropped(id) => self.unexplained(&id),
                 Timer::Twins(id) => self.outlived(&id),
                 Timer::Foreign(id) => self.overdue(&id, now),

@@ -22,6 +22,7 @@ pub enum Proof {
 
 /// Why a system is not in the asked state.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are what the sentence above each speaks of")]
 pub enum Failure {
     /// Nobody announced this name.
     Unknown,
@@ -33,6 +34,8 @@ pub enum Failure {
     NoAnswer,
     /// It acknowledged, and does not tell its state.
     Unconfirmed,
+    /// Its state is the one asked for, but the opposite command, sent a moment before, is not answered.
+    InDoubt,
     /// It is in a state from which the command is not possible, so it was not sent.
     WrongState(State),
     /// It was sent the command, yet stays where it was until the deadline.
@@ -88,13 +91,16 @@ impl fmt::Display for Reason {
 /// The end of one command for one system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
+    /// It is in the asked state, and this is how that is known.
     Done(Proof),
     /// It was in the asked state before it was asked, or, for a stop, in this one that needs none.
     Already(State),
+    /// It is not, or nobody knows.
     Failed(Failure),
 }
 
 impl Outcome {
+    /// Whether the system is in the asked state.
     pub fn is_success(&self) -> bool {
         !matches!(self, Self::Failed(_))
     }
@@ -103,6 +109,7 @@ impl Outcome {
 /// One system's line of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SystemResult {
+    /// How it ended.
     pub outcome: Outcome,
     /// What it speaks, if it is known.
     pub dialect: Option<Dialect>,
@@ -129,11 +136,15 @@ pub struct SystemResult {
 pub struct Report {
     /// Number that [`Controller::request`](super::Controller::request) gave.
     pub request: u64,
+    /// What was asked.
     pub command: Command,
+    /// The session it was asked for.
     pub session: String,
+    /// Every asked system, by name.
     pub results: BTreeMap<SystemId, SystemResult>,
     /// Control messages published.
     pub messages: u32,
+    /// From the request to its end.
     pub took: Duration,
     /// From the first control message, or the instant agreed on, to the last acknowledgement counted.
     pub last_answer_after: Option<Duration>,
@@ -165,6 +176,7 @@ impl Failure {
             Self::NotAsked => "not_asked",
             Self::NoAnswer => "no_answer",
             Self::Unconfirmed => "unconfirmed",
+            Self::InDoubt => "in_doubt",
             Self::WrongState(_) => "wrong_state",
             Self::Refused(_) => "refused",
             Self::Aborted(_) => "transition_failed",
@@ -209,6 +221,10 @@ impl Failure {
             ),
             Self::Unconfirmed => format!(
                 "acknowledged, but {full}/get_state does not answer, so whether it did is not known: ask for its status"
+            ),
+            Self::InDoubt => format!(
+                "its state is as asked for, but it has not answered the opposite command of a moment ago and may follow \
+                 it yet: {verb} it again"
             ),
             Self::WrongState(State::Unconfigured) => {
                 format!("not configured yet: run `ros2 lifecycle set {full} configure`, then {verb} again")

@@ -1,6 +1,6 @@
 //! Which session a system is in, what is remembered of it when the controller is not running, and how takes are numbered.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use rosless_engine::{Now, Wall};
 use serde::{Deserialize, Serialize};
@@ -28,8 +28,21 @@ pub(super) struct Awaited {
     pub(super) overdue: bool,
 }
 
+/// A command of ours whose request ended before it was acknowledged.
+#[derive(Clone, Debug)]
+pub(super) struct GivenUp {
+    pub(super) session: String,
+    /// Who was asked.
+    pub(super) process: Option<Participant>,
+    /// When it was given up; it was sent before.
+    pub(super) at: Duration,
+    /// Asked long enough after that, the system had not begun: an acknowledgement is rather of another controller's command.
+    pub(super) refuted: bool,
+}
+
 /// A system's standing towards sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are what the sentence above each speaks of")]
 pub enum Membership {
     /// In none that we know of.
     #[default]
@@ -198,6 +211,31 @@ impl Controller {
         self.query(id, now);
     }
 
+    /// What was true of one process is not of another by the same name.
+    pub(super) fn forget_other_lives(&mut self, id: &SystemId, process: Option<Participant>) {
+        if self.lost.get(id).is_some_and(|(lost, _)| Some(*lost) != process) {
+            self.lost.remove(id);
+        }
+        for command in [Command::Start, Command::Stop] {
+            let key = (id.clone(), command);
+            if self.given_up.get(&key).is_some_and(|g| g.process.is_some() && g.process != process) {
+                self.given_up.remove(&key);
+            }
+        }
+    }
+
+    /// A process that was taken for dead is there again, and in its session unless its state says otherwise.
+    pub(super) fn found_again(&mut self, id: &SystemId, now: Now) {
+        let Some((_, taking)) = self.lost.remove(id) else { return };
+        if let Some(system) = self.systems.get_mut(id)
+            && system.membership == Membership::Idle
+        {
+            system.membership = Membership::In(Taking { active: true, recalled: true, ..taking });
+            self.remember(id);
+            self.query(id, now);
+        }
+    }
+
     /// The session a system is in has changed: puts it down.
     pub(super) fn remember(&mut self, id: &SystemId) {
         let line = self.systems.get(id).and_then(|system| match &system.membership {
@@ -243,11 +281,13 @@ impl Controller {
     }
 
     /// It did after all what it had been asked for and not been heard to do.
-    pub(super) fn entered_late(&mut self, id: &SystemId, command: Command, session: String, now: Now) {
+    fn entered_late(&mut self, id: &SystemId, command: Command, given_up: GivenUp, now: Now) {
         let Some(system) = self.systems.get(id) else { return };
+        let GivenUp { session, at, .. } = given_up;
         // Whoever was told to stop since then is about to.
-        let stopping = system.unanswered.iter().any(|(other, _)| *other == Command::Stop)
-            || self.given_up.contains_key(&(id.clone(), Command::Stop));
+        let stop = self.given_up.get(&(id.clone(), Command::Stop));
+        let stopping = system.unanswered.iter().any(|(other, sent)| *other == Command::Stop && *sent >= at)
+            || stop.is_some_and(|stop| stop.at >= at);
         if command == Command::Start && system.session() != Some(&*session) && !stopping {
             self.enter(id, Some(session), now);
         }
@@ -311,12 +351,39 @@ impl Controller {
         let orphans: Vec<_> = self.systems.keys().filter(orphan).cloned().collect();
         for id in orphans {
             self.deadlines.clear(Timer::Orphan(id.clone(), command));
+            self.given_up.remove(&(id.clone(), command));
             if let Some(system) = self.systems.get_mut(&id) {
                 system.awaited = None;
             }
             self.enter(&id, (command == Command::Start).then(|| foreign.session.clone()), now);
         }
-        self.foreign = Some(foreign);
+        self.foreign = Some((foreign, now.mono));
+    }
+
+    /// The session that another controller's command opened or closed which this system may have acknowledged, said after
+    /// `since`.
+    pub(super) fn foreign_session(
+        &self,
+        id: &SystemId,
+        command: Command,
+        since: Option<Duration>,
+    ) -> Option<String> {
+        let (message, at) = self.foreign.as_ref()?;
+        let meant = message.systems.is_empty() || message.systems.iter().any(|name| id.is_meant_by(name));
+        let theirs = message.kind == command.ask() && meant && since.is_none_or(|since| *at > since);
+        theirs.then(|| message.session.clone())
+    }
+
+    /// No command was heard that this acknowledgement answers: it is late, or nobody knows whose it is.
+    pub(super) fn orphaned(&mut self, id: &SystemId, command: Command, now: Now) {
+        let system = id.clone();
+        match self.given_up.remove(&(system.clone(), command)) {
+            Some(given_up) => {
+                self.event(Event::Late { system, command });
+                self.entered_late(id, command, given_up, now);
+            }
+            None => self.event(Event::Unexpected { system, command }),
+        }
     }
 
     /// What the state says of another controller's command that was not acknowledged.

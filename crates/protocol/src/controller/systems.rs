@@ -6,7 +6,7 @@ use rosless_engine::{Now, Wall};
 
 use super::{
     BOTH_ALIVE, Controller, Event, Hearing, LONGEST_LEASE, MAX_RIVALS, MAX_SYSTEMS, MAX_TOPICS, NoState,
-    OVERTAKING, Output, Participant, SILENT_POLLS,
+    OVERTAKING, Output, Participant, SILENT_POLLS, Settings,
     deadlines::Timer,
     sessions::{Awaited, Membership, told},
 };
@@ -92,8 +92,9 @@ pub struct System {
     pub(super) membership: Membership,
     /// When the state was learnt last.
     pub(super) state_at: Duration,
-    /// The question under way.
+    /// The question under way, and when the latest was asked.
     pub(super) query: Option<u64>,
+    asked_at: Duration,
     /// Commands sent and not yet acknowledged.
     pub(super) unanswered: Vec<(Command, Duration)>,
     /// What it complained of lately, oldest first.
@@ -197,6 +198,15 @@ impl System {
         }
     }
 
+    /// The opposite command went out not long ago, and what came of it is not known.
+    pub(super) fn awaits_opposite(&self, command: Command, now: Now, settings: &Settings) -> bool {
+        // A little less than a request may take, so that one that follows at once can still tell.
+        let long = settings.deadline.saturating_sub(settings.state_timeout);
+        let recent = |sent: Duration| now.mono.saturating_sub(sent) < long;
+        let ours = self.unanswered.iter().any(|(other, sent)| *other != command && recent(*sent));
+        ours || self.awaited.as_ref().is_some_and(|theirs| theirs.command != command)
+    }
+
     /// What its own log says it stumbled over between `sent` and `failed`, and when on our clock.
     pub(super) fn complaint(&self, sent: Wall, failed: Option<Wall>, now: Now) -> Option<(&LogLine, Wall)> {
         let until = failed.unwrap_or(now.wall);
@@ -287,8 +297,9 @@ impl Controller {
             self.deadlines.set(Timer::Twins(id.clone()), now.mono + LONGEST_LEASE);
             self.leave(&id, now);
         }
+        self.forget_other_lives(&id, participant);
         // Who is remembered to be in it does not miss it.
-        let remembered = self.remembered.systems.contains_key(id.as_str());
+        let remembered = self.remembered.systems.contains_key(id.as_str()) || self.lost.contains_key(&id);
         let running_session = self.session().filter(|_| !remembered).map(str::to_owned);
         let Some(system) = self.systems.get_mut(&id) else { return };
         let joined = !system.announced();
@@ -319,6 +330,7 @@ impl Controller {
             self.changed_at = now.mono;
             self.event(Event::Joined { system: id.clone(), topics, running_session });
             self.recall(&id, now);
+            self.found_again(&id, now);
             self.follow(&id, now);
         } else if changed {
             self.event(Event::Topics { system: id, topics });
@@ -395,6 +407,11 @@ impl Controller {
     /// Nothing that was true of a system outlives it.
     fn leave(&mut self, id: &SystemId, now: Now) {
         let Some(system) = self.systems.get_mut(id) else { return };
+        if let Membership::In(taking) = &system.membership
+            && let Some(process) = system.participant
+        {
+            self.lost.insert(id.clone(), (process, taking.clone()));
+        }
         let session = system.membership.take();
         let namesakes = std::mem::take(&mut system.namesakes);
         *system = System {
@@ -413,7 +430,6 @@ impl Controller {
             self.deadlines.clear(timer);
         }
         for command in [Command::Start, Command::Stop] {
-            self.given_up.remove(&(id.clone(), command));
             self.deadlines.clear(Timer::Orphan(id.clone(), command));
         }
         self.remember(id);
@@ -465,23 +481,22 @@ impl Controller {
         if heard_first {
             self.follow(id, now);
         }
-        let late = self.given_up.remove(&(id.clone(), command));
+        let key = (id.clone(), command);
         if self.acknowledged_to_us(id, command, answer, now) {
+            self.given_up.remove(&key);
             return;
         }
-        let theirs = |f: &&Control| {
-            f.kind == command.ask() && (f.systems.is_empty() || f.systems.iter().any(|s| id.is_meant_by(s)))
-        };
-        let foreign = self.foreign.as_ref().filter(theirs).map(|f| f.session.clone());
+        let late = self.given_up.get(&key);
+        let foreign = self.foreign_session(id, command, late.map(|given_up| given_up.at));
         let entered = |session: String| (command == Command::Start).then_some(session);
-        match (late, foreign) {
-            (Some(session), _) => {
-                self.event(Event::Late { system: id.clone(), command });
-                self.entered_late(id, command, session, now);
+        match (late.map(|given_up| given_up.refuted), foreign) {
+            (Some(false), _) => self.orphaned(id, command, now),
+            (_, Some(session)) => {
+                self.given_up.remove(&key);
+                self.enter(id, entered(session), now);
             }
-            (None, Some(session)) => self.enter(id, entered(session), now),
             // One of a kind per system is enough, so a flood of them does not grow the memory.
-            (None, None) => {
+            (_, None) => {
                 let timer = Timer::Orphan(id.clone(), command);
                 if !self.deadlines.is_set(&timer) {
                     self.deadlines.set(timer, now.mono + OVERTAKING);
@@ -530,7 +545,7 @@ impl Controller {
     pub(super) fn query(&mut self, id: &SystemId, now: Now) {
         let Some(system) = self.systems.get_mut(id) else { return };
         self.counter += 1;
-        system.query = Some(self.counter);
+        (system.query, system.asked_at) = (Some(self.counter), now.mono);
         if let Some(period) = self.settings.poll_period.filter(|_| system.present()) {
             self.deadlines.set(Timer::Poll(id.clone()), now.mono + self.settings.state_timeout + period);
         }
@@ -565,6 +580,14 @@ impl Controller {
         let Some(system) = self.systems.get_mut(id) else { return };
         system.silent_polls = 0;
         system.state_at = now.mono;
+        let asked_at = system.asked_at;
+        for command in [Command::Start, Command::Stop] {
+            if state == command.needed()
+                && let Some(given_up) = self.given_up.get_mut(&(id.clone(), command))
+            {
+                given_up.refuted |= asked_at >= given_up.at + OVERTAKING;
+            }
+        }
         let from = system.state.replace(Ok(state)).and_then(Result::ok);
         if matches!(state, State::Inactive | State::Unconfigured | State::Finalized)
             && let Membership::In(taking) = &system.membership

@@ -1206,7 +1206,11 @@ fn nobody_is_missed_by_a_controller_that_could_not_hear_of_it() {
     let memory = session_of_one().controller.memory().clone();
     let settings = Settings { poll_period: Some(Duration::from_secs(1)), ..Settings::default() };
     for (dialect, home, confined) in [(Dialect::Device, "/", false), (Dialect::Mocap, "/lab", true)] {
-        let mut controller = Controller::speaking(&[dialect], settings.clone(), "boss", home, at(0));
+        let mut controller = Controller::speaking(
+            Speaker { dialects: &[dialect], source: "boss", home },
+            settings.clone(),
+            at(0),
+        );
         controller.recall_all(memory.clone(), confined, at(0));
         let mut rig = Rig { controller, said: Vec::new(), millis: 0 };
         rig.put(Input::Wake, 20_000);
@@ -1297,7 +1301,11 @@ fn a_state_that_was_just_learnt_is_not_asked_for_again() {
 #[test]
 fn a_system_of_several_dialects_is_one_system() {
     let mut rig = Rig::with(&[]);
-    rig.controller = Controller::speaking(&Dialect::ALL, Settings::default(), "boss", "/", at(0));
+    rig.controller = Controller::speaking(
+        Speaker { dialects: &Dialect::ALL, source: "boss", home: "/" },
+        Settings::default(),
+        at(0),
+    );
     for dialect in [Dialect::Device, Dialect::Mocap] {
         let announcement = Announcement { source: "a".into(), ..Announcement::default() };
         let (channel, participant) = (Channel::new(dialect, "/"), Some(process_number(1)));
@@ -1538,10 +1546,140 @@ fn an_armed_system_that_stays_where_it_is_gets_its_start_after_all() {
 
 #[test]
 fn who_cancels_a_scheduled_start_disarms() {
-    let (mut rig, request) = armed_camera();
-    rig.controller.cancel(request, at(3_020));
+    let asked = || {
+        let mut rig = Rig::with(&["cam"]);
+        let ask = Ask { at: Some(at(5_000).wall), ..Ask::new(Command::Start, "s1", named(&["/cam"])) };
+        let request = rig.start(ask, 3_000);
+        rig.answer(|_| INACTIVE, 3_010);
+        (rig, request)
+    };
+    // Whether it has said that it is armed, or not yet.
+    for (mut rig, request) in [armed_camera(), asked()] {
+        rig.controller.cancel(request, at(3_020));
+        rig.drain();
+        rig.answer(|_| INACTIVE, 3_021);
+        let stop = |o: &Output| matches!(o, Output::Publish { message, .. } if message.kind == Kind::Stop);
+        assert!(rig.said.iter().any(stop), "{:?}", rig.said);
+    }
+}
+
+fn foreign_start(session: &str, system: &str) -> Input {
+    let (source, systems) = ("mocap4r2cli".into(), vec![system.into()]);
+    let message = Control { kind: Kind::Start, stamp: Wall(7), source, session: session.into(), systems };
+    Input::Control { channel: "/".into(), sender: None, participant: None, message }
+}
+
+#[test]
+fn an_acknowledgement_to_another_controller_does_not_count_for_a_start_that_was_given_up() {
+    for theirs_first in [true, false] {
+        let settings = Settings { poll_period: Some(Duration::from_secs(1)), ..Settings::default() };
+        let mut rig = Rig::with_settings(settings, &["a"]);
+        rig.start(Ask::new(Command::Start, "ours", Targets::All), 1000);
+        let ended = rig.run_until_report(|_| INACTIVE);
+        // Its state tells that nothing came of it.
+        for second in 1..4 {
+            rig.put(Input::Wake, ended + second * 1000);
+            rig.answer(|_| INACTIVE, ended + second * 1000 + 1);
+        }
+        rig.said.clear();
+        if theirs_first {
+            rig.put(foreign_start("theirs", "a"), ended + 5000);
+        }
+        rig.ack("a", Kind::AckStart, 0, ended + 5001);
+        if !theirs_first {
+            rig.put(foreign_start("theirs", "a"), ended + 5002);
+        }
+        rig.answer(|_| ACTIVE, ended + 5003);
+        rig.put(Input::Wake, ended + 7000);
+        assert_eq!(rig.controller.session(), Some("theirs"));
+        assert!(!rig.events().iter().any(|e| matches!(e, Event::Late { .. })), "{:?}", rig.events());
+    }
+}
+
+#[test]
+fn who_was_taken_for_dead_and_lives_is_in_its_session_again() {
+    let mut rig = session_of_one();
+    let lease_ends = Input::Gone { node: "/a".into(), participant: Some(process_number(1)) };
+    rig.put(lease_ends.clone(), 2000);
+    assert_eq!(rig.controller.session(), None);
+    rig.said.clear();
+    rig.announce_by(1, "a", 20_000);
+    rig.answer(|_| ACTIVE, 20_001);
+    assert_eq!(rig.controller.session(), Some("s1"));
+    assert_eq!(rig.controller.memory().systems["/a"].session, "s1");
+    let joined = Event::Joined { system: id("a"), topics: vec!["data".into()], running_session: None };
+    assert!(rig.events().contains(&&joined), "{:?}", rig.events());
+    // A successor is in none.
+    rig.put(lease_ends, 30_000);
+    rig.announce_by(2, "a", 40_000);
+    rig.answer(|_| ACTIVE, 40_001);
+    assert_eq!(rig.controller.session(), None);
+}
+
+#[test]
+fn nobody_is_told_to_start_when_the_time_is_up() {
+    let settings = Settings { deadline: Duration::from_millis(50), ..Settings::default() };
+    let mut rig = Rig::with_settings(settings, &[]);
+    rig.start(Ask::new(Command::Start, "s", named(&["nobody"])), 1000);
+    rig.put(Input::Wake, 1050);
+    assert_eq!(rig.outcome("nobody"), Outcome::Failed(Failure::Unknown));
+    assert_eq!(rig.published(), []);
+}
+
+#[test]
+fn a_stop_is_not_confirmed_by_the_state_of_before_a_start_that_is_not_answered() {
+    let mut rig = Rig::with(&["lazy"]);
+    let start = rig.start(Ask::new(Command::Start, "s", named(&["/lazy"])), 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    rig.controller.cancel(start, at(2000));
     rig.drain();
-    rig.answer(|_| INACTIVE, 3_021);
-    let stop = |o: &Output| matches!(o, Output::Publish { message, .. } if message.kind == Kind::Stop);
-    assert!(rig.said.iter().any(stop), "{:?}", rig.said);
+    rig.said.clear();
+    // It takes its time and tells nothing of it.
+    rig.start(Ask::new(Command::Stop, "", named(&["/lazy"])), 2000);
+    for millis in (2100..6000).step_by(100) {
+        rig.answer(|_| INACTIVE, millis);
+        rig.put(Input::Wake, millis);
+    }
+    assert_eq!(rig.report(), None);
+    rig.ack("lazy", Kind::AckStart, 0, 6000);
+    rig.answer(|_| ACTIVE, 6001);
+    rig.ack("lazy", Kind::AckStop, 0, 6002);
+    rig.answer(|_| INACTIVE, 6003);
+    assert_eq!(rig.outcome("lazy"), Outcome::Done(Proof::Acknowledged));
+    // What nobody can know is not said.
+    rig.said.clear();
+    let start = rig.start(Ask::new(Command::Start, "s", named(&["/lazy"])), 20_000);
+    rig.answer(|_| INACTIVE, 20_001);
+    rig.controller.cancel(start, at(20_100));
+    rig.drain();
+    rig.said.clear();
+    let ask = Ask::new(Command::Stop, "", named(&["/lazy"]));
+    rig.start(Ask { deadline: Some(Duration::from_secs(3)), ..ask }, 20_200);
+    rig.run_until_report(|_| INACTIVE);
+    assert_eq!(rig.outcome("lazy"), Outcome::Failed(Failure::InDoubt));
+}
+
+#[test]
+fn who_answers_nothing_is_not_said_to_be_where_it_was() {
+    let mut rig = session_of_one();
+    rig.start(Ask::new(Command::Stop, "", named(&["/a"])), 2000);
+    rig.run_until_report(|_| Err(NoState::NoAnswer));
+    assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::NoAnswer));
+}
+
+#[test]
+fn the_log_of_who_failed_is_read_before_the_others_are_done() {
+    let mut rig = Rig::with(&["broken", "slow"]);
+    rig.request(Command::Start, Targets::All, 1000);
+    rig.answer(|_| INACTIVE, 1001);
+    rig.run_until_queried();
+    let state = |id: &SystemId| if id.bare() == "slow" { Ok(State::Activating) } else { INACTIVE };
+    rig.answer(state, rig.millis);
+    rig.failed_transition("broken", 1100, rig.millis + 1);
+    rig.answer(state, rig.millis + 1);
+    assert!(rig.said.contains(&Output::ReadLogs), "{:?}", rig.said);
+    rig.log("broken", "no such device", 1100, rig.millis + 10);
+    rig.run_until_report(state);
+    let reason = rig.report().unwrap().results[&id("broken")].reason.clone();
+    assert_eq!(reason.map(|reason| reason.text), Some("no such device".to_owned()));
 }

@@ -156,6 +156,7 @@ impl<S: 'static> ControlledNode<S> {
         Ok(this)
     }
 
+    /// The node that is controlled, for endpoints beside those of the protocol.
     pub fn node(&self) -> &Node {
         &self.0.node
     }

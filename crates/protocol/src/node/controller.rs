@@ -29,7 +29,7 @@ use super::wire;
 use crate::{
     controller::{
         Ask, Controller, Event, Hearing, Input, Memory, NoState, Output, Participant, Report, Settings,
-        System, Targets,
+        Speaker, System, Targets,
     },
     dialect::{Channel, Dialect},
     message::{Command, Control, State},
@@ -41,7 +41,9 @@ use crate::{
 pub enum Notice<'a> {
     /// Every control message heard, the controller's own included.
     Message(&'a Control),
+    /// Something was noticed beside the requests.
     Event(&'a Event),
+    /// A request came to its end.
     Finished(&'a Report),
     /// Which system is in which session has changed: to be kept for a later controller.
     Remember(&'a Memory),
@@ -58,6 +60,13 @@ pub struct Options {
     pub settings: Settings,
     /// What an earlier controller knew.
     pub memory: Memory,
+}
+
+impl Options {
+    /// A controller of one dialect.
+    pub fn of(dialect: Dialect) -> Self {
+        Self { dialects: vec![dialect], ..Self::default() }
+    }
 }
 
 impl Default for Options {
@@ -133,20 +142,9 @@ impl<S> std::fmt::Debug for ControllerNode<S> {
 }
 
 impl<S: 'static> ControllerNode<S> {
-    /// Makes `node` a controller of `dialect`. It listens in the node's namespace and in every other in which the
-    /// dialect's control topic shows up.
+    /// Makes `node` a controller. Unless it is confined, it listens in the node's namespace and in every other in which
+    /// a control topic of its dialects shows up.
     pub fn new(
-        handle: &Handle<S>,
-        node: &Node,
-        dialect: Dialect,
-        settings: Settings,
-        notice: impl FnMut(&mut S, Notice<'_>) + 'static,
-    ) -> Result<Self> {
-        Self::with(handle, node, Options { dialects: vec![dialect], settings, ..Options::default() }, notice)
-    }
-
-    /// Makes `node` a controller.
-    pub fn with(
         handle: &Handle<S>,
         node: &Node,
         options: Options,
@@ -155,7 +153,8 @@ impl<S: 'static> ControllerNode<S> {
         let Options { dialects, confined, settings, memory } = options;
         let state_timeout = settings.state_timeout;
         let home = node.namespace().to_owned();
-        let mut engine = Controller::speaking(&dialects, settings, node.name(), &home, now());
+        let speaker = Speaker { dialects: &dialects, source: node.name(), home: &home };
+        let mut engine = Controller::speaking(speaker, settings, now());
         engine.recall_all(memory, confined, now());
         let this = Self(Rc::new(Inner {
             handle: handle.clone(),
@@ -190,6 +189,7 @@ impl<S: 'static> ControllerNode<S> {
         Ok(this)
     }
 
+    /// The node that speaks, for endpoints beside those of the protocol.
     pub fn node(&self) -> &Node {
         &self.0.node
     }

@@ -24,7 +24,7 @@
 //! ```no_run
 //! # fn main() -> rosless_graph::Result<()> {
 //! use rosless_graph::{Context, EventLoop, config};
-//! use rosless_protocol::{Dialect, controller::{Settings, Targets}, message::Command, node::{ControllerNode, Notice}};
+//! use rosless_protocol::{Dialect, controller::Targets, message::Command, node::{ControllerNode, ControllerOptions, Notice}};
 //!
 //! #[derive(Default)]
 //! struct App {
@@ -36,7 +36,7 @@
 //! let event_loop = EventLoop::<App>::new(&context)?;
 //! let node = context.node(Dialect::Device.names().controller_node)?;
 //! let controller =
-//!     ControllerNode::new(&event_loop, &node, Dialect::Device, Settings::default(), |app: &mut App, notice| match notice {
+//!     ControllerNode::new(&event_loop, &node, ControllerOptions::of(Dialect::Device), |app: &mut App, notice| match notice {
 //!         Notice::Message(message) => log::info!("{:?} from {}", message.kind, message.source),
 //!         Notice::Finished(report) if report.command == Command::Start => {
 //!             report.failures().for_each(|(system, why)| log::error!("{system}: {}", why.word()));

@@ -143,6 +143,9 @@ impl Playhead {
     }
 }
 
+/// A recording of one message is not repeated as fast as the machine can: nanoseconds.
+const SHORTEST_ROUND: u64 = 100_000_000;
+
 /// Wakes the loop at an instant; its own timers are rounded up to milliseconds, which is much between two messages.
 struct Alarm(Option<Rc<OwnedFd>>);
 
@@ -345,38 +348,10 @@ impl Play {
             let Some(output) = outputs.get(&topic) else { continue };
             let time = message.log_time;
             let done = time.saturating_sub(filter.start) as f64 / span;
-            let due = loop {
-                let (due, paused, step) = session.with(|head| {
-                    let step = head.paused && head.steps > 0;
-                    head.steps -= u64::from(step);
-                    if step {
-                        head.anchor.1 = time;
-                    }
-                    (head.due(time), head.paused, step)
-                });
-                let now = monotonic();
-                if step {
-                    break now;
-                }
-                if !paused && due <= now {
-                    break due;
-                }
-                let patience = if paused { rosless_cli::session::FOREVER } else { due - now };
-                if paused {
-                    progress.tell_now(tally.messages, tally.bytes, Some(done), "paused");
-                } else {
-                    alarm.set(patience);
-                }
-                let before = session.with(|head| {
-                    head.rang = false;
-                    (head.paused, head.rate, head.steps)
-                });
-                session.wait(patience, |head| {
-                    (!paused && head.rang) || (head.paused, head.rate, head.steps) != before
-                })?;
-                since_wait = 0;
-            };
-            since_wait += 1;
+            let (due, waited) = arrive(session, alarm, time, || {
+                progress.tell_now(tally.messages, tally.bytes, Some(done), "paused");
+            })?;
+            since_wait = if waited { 1 } else { since_wait + 1 };
             // A burst must not keep the network waiting.
             if since_wait % 64 == 0 {
                 session.run_until(Duration::ZERO, || false)?;
@@ -389,8 +364,53 @@ impl Play {
             let more = if rate == self.rate { String::new() } else { format!("rate {rate:.2}") };
             progress.tell(tally.messages, tally.bytes, Some(done), &more);
         }
+        if self.r#loop {
+            // A round takes its time, however few of its messages are chosen.
+            arrive(session, alarm, end.max(filter.start + SHORTEST_ROUND), || {})?;
+        }
         progress.end();
         Ok(())
+    }
+}
+
+/// Waits for an instant of the recording; when it was due, and whether there was something to wait for.
+fn arrive(
+    session: &Session<Playhead>,
+    alarm: &Alarm,
+    time: u64,
+    mut pausing: impl FnMut(),
+) -> Result<(Duration, bool)> {
+    let mut waited = false;
+    loop {
+        let (due, paused, step) = session.with(|head| {
+            let step = head.paused && head.steps > 0;
+            head.steps -= u64::from(step);
+            if step {
+                head.anchor.1 = time;
+            }
+            (head.due(time), head.paused, step)
+        });
+        let now = monotonic();
+        if step {
+            return Ok((now, waited));
+        }
+        if !paused && due <= now {
+            return Ok((due, waited));
+        }
+        let patience = if paused { rosless_cli::session::FOREVER } else { due - now };
+        if paused {
+            pausing();
+        } else {
+            alarm.set(patience);
+        }
+        let before = session.with(|head| {
+            head.rang = false;
+            (head.paused, head.rate, head.steps)
+        });
+        session.wait(patience, |head| {
+            (!paused && head.rang) || (head.paused, head.rate, head.steps) != before
+        })?;
+        waited = true;
     }
 }
 

@@ -150,6 +150,10 @@ fn now() -> u64 {
 
 impl App {
     fn begin(&mut self, folder: PathBuf) -> Result<(), String> {
+        // One that the disk ended is over; its failure is told at the end.
+        if self.recorder.as_ref().is_some_and(|recorder| recorder.status().failure.is_some()) {
+            drop(self.end());
+        }
         if self.recorder.is_some() {
             return Err("a recording is under way".into());
         }

@@ -18,7 +18,7 @@ use crate::{
     commands::names,
     failure::{Failure, Result},
     output::{self, err, out},
-    qos::{self, QosArgs},
+    qos::{self, QosArguments},
 };
 
 #[derive(Args, Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct Echo {
     /// Needed only to wait for a topic that is not published yet
     message_type: Option<String>,
     #[command(flatten)]
-    qos: QosArgs,
+    qos: QosArguments,
     /// Print the first message and leave
     #[arg(long)]
     once: bool,

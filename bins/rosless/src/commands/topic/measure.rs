@@ -14,7 +14,7 @@ use crate::{
     commands::names,
     failure::{Failure, Result},
     output::{self, err, out},
-    qos::{self, QosArgs},
+    qos::{self, QosArguments},
     session::{FOREVER, Session, absolute},
 };
 
@@ -29,7 +29,7 @@ pub(super) struct Measurement {
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     timeout: Option<Duration>,
     #[command(flatten)]
-    qos: QosArgs,
+    qos: QosArguments,
     #[command(flatten)]
     sim_time: SimTime,
 }

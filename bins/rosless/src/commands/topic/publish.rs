@@ -13,7 +13,7 @@ use crate::{
     commands::{joined, names, read_stdin},
     failure::{Failure, Result},
     output::{self, err, out},
-    qos::QosArgs,
+    qos::QosArguments,
     session::{FOREVER, Session, absolute},
     types::{self, KnownType},
 };
@@ -55,7 +55,7 @@ pub(crate) struct Publish {
     #[arg(short, long)]
     node_name: Option<String>,
     #[command(flatten)]
-    qos: QosArgs,
+    qos: QosArguments,
     #[command(flatten)]
     sim_time: SimTime,
 }

@@ -145,9 +145,19 @@ impl Controller {
         now: Now,
     ) {
         let command = request.ask.command;
-        let reachable = self.systems.get(id).is_some_and(System::reachable);
-        asked.phase = after(asked, command, result, reachable, &self.settings);
-        match asked.phase {
+        let system = self.systems.get(id);
+        let reachable = system.is_some_and(System::reachable);
+        // Its START may still be on its way through the system, and then the state of before says nothing.
+        let starting = command == Command::Stop
+            && asked.acked.is_none()
+            && result == Ok(State::Inactive)
+            && system.is_some_and(|s| s.awaits_opposite(command, now, &self.settings));
+        asked.phase = match starting {
+            true if asked.attempts <= self.settings.retries && reachable => Phase::Again,
+            true => Phase::Waiting,
+            false => after(asked, command, result, reachable, &self.settings),
+        };
+        match &asked.phase {
             Phase::Waiting => {
                 let silence = Timer::Silence(request.number, id.clone());
                 self.deadlines.set(silence, now.mono + self.settings.retry_period);
@@ -160,6 +170,13 @@ impl Controller {
                 self.outputs.push_back(Output::WatchTransitions { system: id.clone() });
                 let silence = Timer::Silence(request.number, id.clone());
                 self.deadlines.set(silence, now.mono + self.settings.log_patience);
+            }
+            Phase::Resolved(Outcome::Failed(failure)) if failure.has_reason() => {
+                // What failed is not under way any more; and its log is best read at once.
+                if let Some(system) = self.systems.get_mut(id) {
+                    system.unanswered.retain(|(sent, _)| *sent != command);
+                }
+                self.outputs.push_back(Output::ReadLogs);
             }
             Phase::Resolved(Outcome::Done(_)) => {
                 let session = (command == Command::Start).then(|| request.ask.session.clone());
@@ -251,6 +268,11 @@ pub(super) fn after(
     }
 }
 
+/// Whether its state was learnt after it was asked.
+fn told_since(system: &System, asked: &Asked) -> bool {
+    asked.first_sent.is_some_and(|sent| system.state_at >= sent.mono)
+}
+
 pub(super) fn at_deadline(system: Option<&System>, asked: &Asked, command: Command) -> Failure {
     match system {
         None => Failure::Unknown,
@@ -260,9 +282,14 @@ pub(super) fn at_deadline(system: Option<&System>, asked: &Asked, command: Comma
             _ if asked.phase == Phase::Queued => Failure::Busy,
             _ if !system.reachable() => Failure::Unreachable,
             _ if asked.attempts == 0 => Failure::NotAsked,
-            Some(Ok(state)) if state == command.needed() => Failure::Refused(state),
-            Some(Ok(state)) if state != command.wanted() => Failure::WrongState(state),
+            Some(Ok(state)) if told_since(system, asked) && state == command.needed() => {
+                Failure::Refused(state)
+            }
+            Some(Ok(state)) if told_since(system, asked) && state != command.wanted() => {
+                Failure::WrongState(state)
+            }
             _ if asked.acked.is_some() => Failure::Unconfirmed,
+            Some(Ok(state)) if told_since(system, asked) && state == command.wanted() => Failure::InDoubt,
             _ => Failure::NoAnswer,
         },
     }

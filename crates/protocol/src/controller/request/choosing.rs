@@ -206,9 +206,8 @@ impl Controller {
         let Some(system) = self.systems.get(id) else { return Phase::Again };
         // An opposite command may still be on its way to the system: then its state may be about to change. And who knows
         // which of two namesakes answered.
-        let recent = |sent: Duration| now.mono.saturating_sub(sent) < self.settings.deadline;
-        let in_doubt = system.unanswered.iter().any(|(other, sent)| other != command && recent(*sent))
-            || system.rivals().next().is_some();
+        let in_doubt =
+            system.awaits_opposite(*command, now, &self.settings) || system.rivals().next().is_some();
         let failed = |failure| Phase::Resolved(Outcome::Failed(failure));
         match (command, result) {
             _ if in_doubt => Phase::Again,
@@ -224,6 +223,10 @@ impl Controller {
                 Phase::Resolved(Outcome::Already(state))
             }
             (_, Ok(state)) => failed(Failure::WrongState(state)),
+            // It does not tell now, and is known to be in a session.
+            (Command::Start, Err(_)) if !restart && system.session().is_some_and(|s| s != session) => {
+                failed(Failure::OtherSession(clip(system.session().unwrap_or_default())))
+            }
             (_, Err(_)) => Phase::Again,
         }
     }

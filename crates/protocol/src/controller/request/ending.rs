@@ -11,6 +11,7 @@ use crate::{
         Controller, Output, System, Targets,
         deadlines::Timer,
         report::{Failure, Outcome, Reason, Report, SystemResult},
+        sessions::GivenUp,
     },
     message::Command,
     name::SystemId,
@@ -70,19 +71,26 @@ impl Controller {
     pub(super) fn note_given_up(&mut self, request: &Request, now: Now) {
         for (id, asked) in request.asked.iter() {
             self.deadlines.clear(Timer::Silence(request.number, id.clone()));
-            let unconfirmed = matches!(asked.resolved(), Some(Outcome::Failed(Failure::Unconfirmed)));
-            if unconfirmed && request.ask.command == Command::Start {
+            let unconfirmed =
+                matches!(asked.resolved(), Some(Outcome::Failed(Failure::Unconfirmed | Failure::Cancelled)));
+            if unconfirmed && asked.acked.is_some() && request.ask.command == Command::Start {
                 // By its own word it is in it, and its state will tell when it comes.
                 self.enter(id, Some(request.ask.session.clone()), now);
             }
             let already = matches!(asked.resolved(), Some(Outcome::Already(_)));
             if asked.attempts > 0 && asked.acked.is_none() && !already {
-                self.given_up.insert((id.clone(), request.ask.command), request.ask.session.clone());
+                let process = self.systems.get(id).and_then(|system| system.participant);
+                let session = request.ask.session.clone();
+                let given_up = GivenUp { session, process, at: now.mono, refuted: false };
+                self.given_up.insert((id.clone(), request.ask.command), given_up);
             }
         }
         // Bounded like the systems themselves, whatever happens for months.
         while self.given_up.len() > 2 * super::super::MAX_SYSTEMS {
             self.given_up.pop_first();
+        }
+        while self.lost.len() > super::super::MAX_SYSTEMS {
+            self.lost.pop_first();
         }
     }
 

@@ -246,7 +246,9 @@ impl Controller {
         if let Stage::Stopping(child) | Stage::Undoing(child) = request.stage {
             self.requests.remove(&child);
         }
-        let armed = request.asked.iter().filter(|(_, a)| a.armed && a.resolved().is_none());
+        // Also those whose word that they are armed is still on its way.
+        let appointed = |a: &Asked| a.resolved().is_none() && (a.armed || a.phase == Phase::Arming);
+        let armed = request.asked.iter().filter(|(_, a)| appointed(a));
         let armed: Vec<_> = armed.map(|(id, _)| id.as_str().to_owned()).collect();
         let arming = matches!(request.stage, Stage::Arming(_)) && !armed.is_empty();
         request.give_up(|_, _| Failure::Cancelled);
@@ -321,7 +323,9 @@ impl Controller {
             self.check(request, now);
         }
         if request.stage == Stage::Checking {
-            if request.asked.count(Kind::Before) == 0 {
+            // Nobody is to start after it was reported that he did not; a STOP is sent all the same.
+            let in_time = now.mono < request.until || request.ask.command == Command::Stop;
+            if request.asked.count(Kind::Before) == 0 && in_time {
                 self.decide(request, now);
             } else if now.mono < request.until {
                 return Some(Wake::At(request.until));

@@ -55,17 +55,17 @@ pub enum ParamError {
     },
 }
 
-macro_rules! params {
+macro_rules! settings {
     ($($field:ident, $name:literal, $default:expr, $min:literal ..= $max:literal, $unit:literal, $description:literal;)*) => {
         /// What can be tuned. Angles are degrees in the document's sense: 180 stowed, 90 upright, below 0 scooping.
         #[derive(Clone, Debug, PartialEq)]
-        pub struct Params {
+        pub struct Settings {
             /// The hardware that is driven.
             pub profile: Profile,
             $(#[doc = $description] pub $field: f64,)*
         }
 
-        impl Params {
+        impl Settings {
             /// All parameters with the document profile's defaults.
             pub const TABLE: &[Spec] = &[$(Spec {
                 name: $name, default: $default, min: $min, max: $max, unit: $unit, description: $description,
@@ -87,7 +87,7 @@ macro_rules! params {
     };
 }
 
-params! {
+settings! {
     settle, "daiza.settle", 1.0, 0.0..=10.0, "s",
         "A cylinder's sensor is believed this long after its command changed: the delay between cylinder moves";
     cylinder_timeout, "daiza.cylinder_timeout", 3.0, 0.1..=60.0, "s", "Longest wait for a cylinder in a phase";
@@ -126,14 +126,14 @@ params! {
     republish_period, "republish_period", 0.5, 0.05..=60.0, "s", "A running sequence repeats its outputs this often";
 }
 
-impl Params {
+impl Settings {
     /// The defaults of a profile: the action-era robot holds its tilt less exactly.
     pub fn defaults(profile: Profile) -> Self {
-        let mut params = Self { profile, ..Self::document() };
+        let mut settings = Self { profile, ..Self::document() };
         if profile == Profile::Nucleo {
-            params.tolerance = 17.2;
+            settings.tolerance = 17.2;
         }
-        params
+        settings
     }
 
     /// Changes one parameter; on error nothing is changed.
@@ -195,17 +195,17 @@ mod tests {
 
     #[test]
     fn defaults_lie_in_their_ranges_and_can_be_set_again() {
-        let mut params = Params::defaults(Profile::Document);
-        for spec in Params::TABLE {
-            assert_eq!(params.get(spec.name), Some(spec.default), "{}", spec.name);
-            assert_eq!(params.set(spec.name, spec.default), Ok(()), "{}", spec.name);
+        let mut settings = Settings::defaults(Profile::Document);
+        for spec in Settings::TABLE {
+            assert_eq!(settings.get(spec.name), Some(spec.default), "{}", spec.name);
+            assert_eq!(settings.set(spec.name, spec.default), Ok(()), "{}", spec.name);
         }
     }
 
     #[test]
     fn bad_values_are_refused_and_change_nothing() {
-        let mut params = Params::defaults(Profile::Document);
-        let before = params.clone();
+        let mut settings = Settings::defaults(Profile::Document);
+        let before = settings.clone();
         for (name, value, reason) in [
             ("hina.deploy_angle", f64::NAN, "hina.deploy_angle = NaN deg is outside -45 … 185"),
             ("hina.wall_wait", f64::INFINITY, "hina.wall_wait = inf s is outside 0 … 600"),
@@ -216,9 +216,9 @@ mod tests {
             ),
             ("hina.nose", 1.0, "there is no parameter \"hina.nose\""),
         ] {
-            let error = params.set(name, value).expect_err(name).to_string();
+            let error = settings.set(name, value).expect_err(name).to_string();
             assert!(error.starts_with(reason), "{error}");
         }
-        assert_eq!(params, before);
+        assert_eq!(settings, before);
     }
 }
