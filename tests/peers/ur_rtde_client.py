@@ -30,7 +30,7 @@ while client.getTimestamp() == first and time.monotonic() < deadline:
     time.sleep(0.01)
 told = {name: getattr(client, name)() for name in GETTERS}
 told["goes_on"] = client.getTimestamp() != first
-told["output_int_register_0"] = client.getOutputIntRegister(0)
-told["output_double_register_0"] = client.getOutputDoubleRegister(0)
+told["output_int_register_12"] = client.getOutputIntRegister(12)
+told["output_double_register_12"] = client.getOutputDoubleRegister(12)
 client.disconnect()
 print(json.dumps(told))
