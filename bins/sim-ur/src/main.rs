@@ -52,7 +52,7 @@ struct Arguments {
     #[arg(long)]
     power_off: bool,
     /// Where the joints are: six numbers with commas
-    #[arg(long, value_delimiter = ',', num_args = JOINTS, allow_hyphen_values = true, value_name = "RAD")]
+    #[arg(long, value_delimiter = ',', allow_hyphen_values = true, value_name = "RAD,…")]
     joints: Option<Vec<f64>>,
 }
 
@@ -81,7 +81,13 @@ fn run(arguments: &Arguments) -> Result<()> {
     }
     let unknown = || Failure::usage(format!("there is no robot {}", arguments.robot));
     let robot = builtin::robot(&arguments.robot).ok_or_else(unknown)?;
-    let joints = arguments.joints.as_ref().map_or(robot.home, |joints| Joints::from_column_slice(joints));
+    let joints = match arguments.joints.as_deref() {
+        None => robot.home,
+        Some(joints) if joints.len() == JOINTS => Joints::from_column_slice(joints),
+        Some(joints) => {
+            return Err(Failure::usage(format!("--joints needs {JOINTS} numbers, it has {}", joints.len())));
+        }
+    };
     robot.limits.check(&joints).map_err(|violation| Failure::usage(format!("--joints: {violation}")))?;
     let cb3 = ["ur3", "ur5", "ur10"].contains(&arguments.robot.as_str());
     let version = arguments.software.unwrap_or(match cb3 {
