@@ -20,6 +20,7 @@ use crate::{
     NODE_NAME,
     running::Running,
     settings::{Driver, Settings},
+    ur,
 };
 
 /// The process.
@@ -62,6 +63,7 @@ pub fn run(settings: config::Settings, defaults: Settings, autostart: bool) -> R
             }
         },
     );
+    ur::drive(&events.handle());
     events.after_batch(|app: &mut App| {
         if let Some(running) = &mut app.running {
             running.publish_changes();

@@ -13,6 +13,7 @@
 //! | [`daemon`] | when does the engine turn, and when is it there? |
 //! | `running`, `endpoints` | which topics, services and actions are there, and who is told what? |
 //! | `asking` | what can be asked beside moving? |
+//! | `ur` | where are the sockets of a UR robot? |
 //! | [`settings`] | what can be set, and is it sensible? |
 //! | `follow` | how does a trajectory become primitives, and how near do they stay? |
 //! | `view` | what does a viewer see? |
@@ -29,6 +30,7 @@ mod follow;
 pub mod plot;
 mod running;
 pub mod settings;
+mod ur;
 mod view;
 
 /// The node's name unless it is remapped, as in the original.

@@ -71,6 +71,9 @@ enum Command {
         /// The robot driver
         #[arg(long, default_value = DRIVERS[0], value_parser = DRIVERS, value_name = "NAME")]
         hardware: String,
+        /// The robot's IP address, for drivers that need one
+        #[arg(long, default_value = "", hide_default_value = true, value_name = "IP")]
+        address: String,
     },
     /// Send a file of moves and wait until the robot has done them
     Send {
@@ -164,8 +167,8 @@ fn run(arguments: Arguments, settings: config::Settings) -> Result<()> {
         Command::Run { .. } if output::is_json() => {
             return Err(Failure::usage("run has nothing to print as JSON; see ~/events, or 'watch --json'"));
         }
-        Command::Run { no_autostart, robot, hardware } => {
-            let defaults = Settings { hardware, ..robot.settings() };
+        Command::Run { no_autostart, robot, hardware, address } => {
+            let defaults = Settings { hardware, address, ..robot.settings() };
             return daemon::run(settings, defaults, !no_autostart);
         }
         Command::Send { file, action, target } => {

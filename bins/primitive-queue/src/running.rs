@@ -41,6 +41,7 @@ use crate::{
     endpoints::{action, follow, frames, reference, trigger},
     follow::Followed,
     settings::{Driver, Settings},
+    ur::Wires,
     view::View,
 };
 
@@ -73,6 +74,8 @@ impl Wake for Wakes {
 pub(crate) struct Running {
     pub(crate) node: Node,
     pub(crate) controller: Paced<Driver>,
+    /// The sockets of a driver that has some.
+    pub(crate) ur: Option<Wires>,
     pub(crate) settings: Settings,
     pub(crate) codes: StateCodes,
     pub(crate) active: bool,
@@ -109,14 +112,24 @@ impl Running {
     pub(crate) fn new(handle: &Handle<App>, node: &Node) -> Result<Self, String> {
         let settings = Settings::read(node).map_err(|error| error.to_string())?;
         let planner = settings.planner()?;
-        let controller = settings.controller(settings.driver()?)?;
+        let (driver, ur) = match settings.hardware.as_str() {
+            "ur" => {
+                let (shared, driver) = settings.shared_ur()?;
+                (driver, Some(Wires::open(handle, node, shared)?))
+            }
+            _ => (settings.driver()?, None),
+        };
+        let controller = settings.controller(driver)?;
         let wakes = UnixStream::pair().and_then(|(ours, theirs)| {
             ours.set_nonblocking(true)?;
             theirs.set_nonblocking(true)?;
             Ok((ours, theirs))
         });
         let wakes = wakes.map_err(|error| error.to_string())?;
-        Self::open(handle, node, settings, planner, controller, wakes).map_err(|error| error.to_string())
+        let mut running = Self::open(handle, node, settings, planner, controller, wakes)
+            .map_err(|error| error.to_string())?;
+        running.ur = ur;
+        Ok(running)
     }
 
     pub(crate) fn open(
@@ -192,6 +205,7 @@ impl Running {
         let mut running = Self {
             node: node.clone(),
             controller: Paced::new(controller, settings.control_period()),
+            ur: None,
             codes,
             active: false,
             goal: None,
@@ -248,6 +262,9 @@ impl Running {
     pub(crate) fn close(mut self) {
         if let Some(goal) = self.goal.take() {
             self.end_goal(&*goal, &GoalOutcome::Aborted("the controller was shut down".into()));
+        }
+        if let Some(ur) = self.ur.take() {
+            ur.close();
         }
         self.subscriptions.into_iter().for_each(Subscription::close);
         self.timers.into_iter().for_each(Timer::cancel);

@@ -1,7 +1,9 @@
 //! The controller's parameters: their defaults, their rules, and the engine they make.
 
 use std::{
+    cell::RefCell,
     collections::{BTreeMap, BTreeSet},
+    rc::Rc,
     time::Duration,
 };
 
@@ -21,7 +23,7 @@ use rosless_motion::{
 pub type Driver = Box<dyn Hardware>;
 
 /// Drivers that [`Settings::hardware`] knows.
-pub const DRIVERS: [&str; 2] = ["simulated", "state_only"];
+pub const DRIVERS: [&str; 3] = ["simulated", "ur", "state_only"];
 
 /// rad/s² and rad/s³ of a joint whose URDF does not say.
 const URDF_ACCELERATION: f64 = 10.0;
@@ -42,6 +44,7 @@ pub struct Settings {
     pub profile: String,
     pub look_ahead_blending: bool,
     pub hardware: String,
+    pub address: String,
     pub hardware_parameters: Vec<String>,
     pub robot: String,
     pub urdf: String,
@@ -88,6 +91,7 @@ impl Default for Settings {
             profile: "current".into(),
             look_ahead_blending: true,
             hardware: DRIVERS[0].into(),
+            address: String::new(),
             hardware_parameters: Vec::new(),
             robot: "ur5e".into(),
             urdf: String::new(),
@@ -134,7 +138,8 @@ macro_rules! parameters {
             stop_timeout: "Seconds that a robot may need to stop",
             profile: "current (STOPPING 4, STOPPED 5, a stop holds until RESET_STOP) or first_generation (STOPPED 4, no RESET_STOP needed)",
             look_ahead_blending: "Blend single primitives with a blend_radius when the next one is there in time",
-            hardware: "The robot driver: simulated or state_only",
+            hardware: "The robot driver: simulated, ur or state_only",
+            address: "The robot's IP address, for drivers that need one",
             hardware_parameters: "The driver's own parameters, as name=value",
             robot: "ur3e, ur5e, ur10e, ur16e, ur20 or sim_arm; not used with a urdf",
             urdf: "File with a URDF whose six turning joints are the robot",
@@ -333,17 +338,47 @@ impl Settings {
     /// # Errors
     /// When there is none of that name, or its robot does not answer.
     pub fn driver(&self) -> Result<Driver, String> {
-        let mut driver: Driver = match self.hardware.as_str() {
+        let driver: Driver = match self.hardware.as_str() {
             "simulated" => Box::new(self.simulated()?),
+            "ur" => Box::new(self.ur()?),
             "state_only" => Box::new(StateOnly::new(0.5)),
             other => return Err(format!("hardware is \"{other}\"; there are {}", DRIVERS.join(", "))),
         };
+        self.connected(driver)
+    }
+
+    /// The driver of a UR robot, not connected; its sockets are `ur::Wires`.
+    ///
+    /// # Errors
+    /// Says which parameter is wrong.
+    pub fn ur(&self) -> Result<rosless_ur::Driver, String> {
+        let tool = match &self.tool_offset[..] {
+            [] => Isometry3::identity(),
+            values => offset(values)?,
+        };
+        Ok(rosless_ur::Driver::new(self.planner()?, tool))
+    }
+
+    /// A driver for [`Settings::hardware`] `ur` that somebody else can feed, and the same as any driver.
+    ///
+    /// # Errors
+    /// As [`Settings::driver`].
+    pub fn shared_ur(&self) -> Result<(Rc<RefCell<rosless_ur::Driver>>, Driver), String> {
+        let shared = Rc::new(RefCell::new(self.ur()?));
+        let driver = self.connected(Box::new(shared.clone()))?;
+        Ok((shared, driver))
+    }
+
+    fn connected(&self, mut driver: Driver) -> Result<Driver, String> {
         let mut parameters = BTreeMap::new();
         for text in &self.hardware_parameters {
             let (name, value) = text
                 .split_once('=')
                 .ok_or_else(|| format!("hardware_parameters: \"{text}\" is not name=value"))?;
             parameters.insert(name.to_owned(), value.to_owned());
+        }
+        if !self.address.is_empty() {
+            parameters.insert("address".to_owned(), self.address.clone());
         }
         driver.connect(&parameters).map_err(|fault| format!("hardware {}: {fault}", self.hardware))?;
         Ok(driver)
@@ -474,7 +509,7 @@ mod tests {
     #[test]
     fn each_bad_value_is_named() {
         type Spoil = fn(&mut Settings);
-        let table: [(&str, Spoil); 20] = [
+        let table: [(&str, Spoil); 22] = [
             ("queue_size is 0", |s| s.queue_size = 0),
             ("queue_size is -3", |s| s.queue_size = -3),
             ("goal_size is 0", |s| s.goal_size = 0),
@@ -491,6 +526,8 @@ mod tests {
             ("robot is \"ur6\"; built in are ur3e", |s| s.robot = "ur6".into()),
             ("urdf /nowhere", |s| s.urdf = "/nowhere".into()),
             ("hardware is \"real\"; there are simulated", |s| s.hardware = "real".into()),
+            ("give the robot's IP address", |s| s.hardware = "ur".into()),
+            ("no parameter \"address\"", |s| s.address = "192.0.2.1".into()),
             ("no parameter \"ip\"", |s| s.hardware_parameters = vec!["ip=1".into()]),
             ("joint_jerk_limits has 1 values", |s| s.joint_jerk_limits = vec![1.0]),
             ("jerk limit of joint 3 is -1", |s| s.joint_jerk_limits = vec![1.0, 1.0, -1.0, 1.0, 1.0, 1.0]),

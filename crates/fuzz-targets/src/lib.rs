@@ -9,6 +9,7 @@ use std::{
 
 use rosless_engine::Engine as _;
 use rosless_graph::config::ParameterOverrides;
+use rosless_motion::{Hardware as _, MotionLimits, Planner};
 use rosless_natnet::{
     Client, Config, Input as NatnetInput, Message as Packet, Scene, Server, ServerInput, Version,
 };
@@ -20,6 +21,10 @@ use rosless_protocol::{
     name::SystemId,
 };
 use rosless_schema::{Comments, DynamicMessage, Kind, Registry, Source, TypeDescription, parse};
+use rosless_ur::{
+    driver::{self, Link},
+    sim,
+};
 use rosless_web::{Access, Connection, Event, Limits, Message as WebMessage, Response};
 use rosless_wire::{
     Message, cdr,
@@ -196,6 +201,59 @@ fn settle(controller: &mut Controller, now: Now) {
     controller.wake(now);
     while controller.poll_output().is_some() {}
     assert!(controller.next_deadline().is_none_or(|next| next > now.mono), "woken for nothing");
+}
+
+/// What a robot, and whoever calls in its place, says to the driver, and what a client says to the simulated controller, in
+/// pieces: each with a byte that says where it comes, one for the pause before it, and its length in one byte.
+pub fn ur(mut input: &[u8]) {
+    let robot = rosless_kinematics::builtin::robot("ur5e").expect("built in");
+    let (joints, planner) = (robot.home, Planner::new(robot, MotionLimits::default()));
+    let mut driver = rosless_ur::Driver::new(planner.clone(), nalgebra::Isometry3::identity());
+    let parameters = [("address".to_owned(), "192.0.2.1".to_owned())].into();
+    driver.connect(&parameters).expect("an address");
+    let mut now = Now::after(Duration::from_secs(1));
+    driver.handle(driver::Input::Listening(1), now);
+    driver.activate(now.mono).expect("it waits for the robot");
+    let version = rosless_ur::rtde::SoftwareVersion { major: 5, minor: 12, ..Default::default() };
+    let mut controller =
+        sim::Controller::new(sim::Options { planner, joints, version, remote: true, powered: true });
+    for (client, port) in [sim::Port::Rtde, sim::Port::Dashboard, sim::Port::Script].into_iter().enumerate() {
+        controller.handle(sim::Input::Opened { client: client as u32, port: Some(port) }, now);
+    }
+    let links = [Link::Rtde, Link::Dashboard, Link::Script, Link::Caller(1), Link::Caller(2)];
+    while let Some(([what, pause, length], rest)) = input.split_first_chunk::<3>() {
+        let (bytes, rest) = rest.split_at(rest.len().min((*length).into()));
+        input = rest;
+        now.mono += Duration::from_millis(u64::from(*pause) * 10);
+        let link = links[usize::from(*what) % links.len()];
+        if matches!(link, Link::Caller(_)) && what & 128 != 0 {
+            driver.handle(driver::Input::Called { link }, now);
+        }
+        driver.handle(driver::Input::Received { link, bytes }, now);
+        controller.handle(sim::Input::Received { client: u32::from(*what % 3), bytes }, now);
+        driver.wake(now);
+        controller.wake(now);
+        let mut said = 0;
+        while let Some(output) = driver.poll_output() {
+            match output {
+                driver::Output::Connect { link, .. } => {
+                    driver.handle(driver::Input::Connected { link, local: Ipv4Addr::LOCALHOST.into() }, now);
+                }
+                driver::Output::Send { bytes, .. } => said += bytes.len(),
+                driver::Output::Close { .. } | driver::Output::Log(..) => {}
+            }
+        }
+        while let Some(output) = controller.poll_output() {
+            match output {
+                sim::Output::Connect { client, .. } => {
+                    controller.handle(sim::Input::Opened { client, port: None }, now)
+                }
+                sim::Output::Send { bytes, .. } => said += bytes.len(),
+                sim::Output::Close { .. } | sim::Output::Log(_) => {}
+            }
+        }
+        assert!(said < 1 << 20, "a peer causes answers without end");
+    }
 }
 
 /// A definition, or a type description as JSON.

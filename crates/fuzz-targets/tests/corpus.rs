@@ -51,6 +51,11 @@ fn web() {
 }
 
 #[test]
+fn ur() {
+    each("ur", rosless_fuzz_targets::ur);
+}
+
+#[test]
 fn natnet() {
     each("natnet", rosless_fuzz_targets::natnet);
 }

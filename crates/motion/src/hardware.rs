@@ -3,7 +3,7 @@
 //! A driver that knows nothing but its status and whether it is ready is enough: the controller derives the progress of
 //! each primitive from them. Everything else has a default.
 
-use std::{collections::BTreeMap, fmt, task::Waker, time::Duration};
+use std::{cell::RefCell, collections::BTreeMap, fmt, rc::Rc, task::Waker, time::Duration};
 
 use rosless_kinematics::Joints;
 use serde::{Deserialize, Serialize};
@@ -180,64 +180,73 @@ pub trait Hardware {
     }
 }
 
-impl<H: Hardware + ?Sized> Hardware for Box<H> {
-    fn connect(&mut self, parameters: &BTreeMap<String, String>) -> Result<(), Fault> {
-        (**self).connect(parameters)
-    }
+/// A driver behind something that leads to it.
+macro_rules! leads_to_a_driver {
+    ($kind:ty, $self:ident, $read:expr, $write:expr) => {
+        impl<H: Hardware + ?Sized> Hardware for $kind {
+            fn connect(&mut $self, parameters: &BTreeMap<String, String>) -> Result<(), Fault> {
+                $write.connect(parameters)
+            }
 
-    fn activate(&mut self, now: Duration) -> Result<(), Fault> {
-        (**self).activate(now)
-    }
+            fn activate(&mut $self, now: Duration) -> Result<(), Fault> {
+                $write.activate(now)
+            }
 
-    fn deactivate(&mut self, now: Duration) {
-        (**self).deactivate(now);
-    }
+            fn deactivate(&mut $self, now: Duration) {
+                $write.deactivate(now);
+            }
 
-    fn capabilities(&self) -> Capabilities {
-        (**self).capabilities()
-    }
+            fn capabilities(&$self) -> Capabilities {
+                $read.capabilities()
+            }
 
-    fn watch(&self) -> Watch {
-        (**self).watch()
-    }
+            fn watch(&$self) -> Watch {
+                $read.watch()
+            }
 
-    fn set_waker(&mut self, waker: Waker) {
-        (**self).set_waker(waker);
-    }
+            fn set_waker(&mut $self, waker: Waker) {
+                $write.set_waker(waker);
+            }
 
-    fn write(&mut self, commands: &mut CommandInterfaces, now: Duration) {
-        (**self).write(commands, now);
-    }
+            fn write(&mut $self, commands: &mut CommandInterfaces, now: Duration) {
+                $write.write(commands, now);
+            }
 
-    fn read(&mut self, now: Duration) -> StateInterfaces {
-        (**self).read(now)
-    }
+            fn read(&mut $self, now: Duration) -> StateInterfaces {
+                $write.read(now)
+            }
 
-    fn poll_event(&mut self) -> Option<RobotEvent> {
-        (**self).poll_event()
-    }
+            fn poll_event(&mut $self) -> Option<RobotEvent> {
+                $write.poll_event()
+            }
 
-    fn fault(&self) -> Option<Fault> {
-        (**self).fault()
-    }
+            fn fault(&$self) -> Option<Fault> {
+                $read.fault()
+            }
 
-    fn joints(&self, now: Duration) -> Option<JointState> {
-        (**self).joints(now)
-    }
+            fn joints(&$self, now: Duration) -> Option<JointState> {
+                $read.joints(now)
+            }
 
-    fn preview(&self) -> Vec<(Joints, bool)> {
-        (**self).preview()
-    }
+            fn preview(&$self) -> Vec<(Joints, bool)> {
+                $read.preview()
+            }
 
-    fn pause(&mut self, now: Duration) -> bool {
-        (**self).pause(now)
-    }
+            fn pause(&mut $self, now: Duration) -> bool {
+                $write.pause(now)
+            }
 
-    fn resume(&mut self, now: Duration) -> bool {
-        (**self).resume(now)
-    }
+            fn resume(&mut $self, now: Duration) -> bool {
+                $write.resume(now)
+            }
 
-    fn set_speed(&mut self, share: f64, now: Duration) -> bool {
-        (**self).set_speed(share, now)
-    }
+            fn set_speed(&mut $self, share: f64, now: Duration) -> bool {
+                $write.set_speed(share, now)
+            }
+        }
+    };
 }
+
+leads_to_a_driver!(Box<H>, self, (**self), (**self));
+// For a driver whose sockets belong to somebody else.
+leads_to_a_driver!(Rc<RefCell<H>>, self, self.borrow(), self.borrow_mut());

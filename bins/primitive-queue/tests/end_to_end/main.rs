@@ -8,3 +8,4 @@ mod reference;
 mod rig;
 mod robot;
 mod streaming;
+mod ur;

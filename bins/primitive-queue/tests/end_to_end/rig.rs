@@ -18,7 +18,7 @@ use rosless_wire::{
 use serde_json::Value;
 
 pub(crate) const PATIENCE: Duration = rosless_tests::Rig::<()>::PATIENCE;
-const PROGRAM: &str = env!("CARGO_BIN_EXE_primitive-queue");
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_primitive-queue");
 pub(crate) const NODE: &str = "/motion_primitive_controller";
 
 /// Everything the controller has told.

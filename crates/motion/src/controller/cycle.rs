@@ -269,10 +269,10 @@ impl<H: Hardware> QueueController<H> {
     }
 
     /// An action client has no RESET_STOP to send, so the next goal must find the robot usable. This is done a cycle
-    /// after the failure, so that ERROR is told before it is over.
+    /// after the failure, so that ERROR is told before it is over. A fault of the robot itself is for people to look at.
     fn recover(&mut self, now: Duration) {
         self.end_goal("the robot reports ERROR");
-        if self.stop != Stop::UntilReset {
+        if self.stop != Stop::UntilReset && self.fault.is_none() {
             self.stop = Stop::ThenReset;
             self.forward(&Command::Stop, now);
         }
