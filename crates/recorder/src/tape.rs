@@ -202,14 +202,16 @@ impl<S: 'static> Tape<S> {
     pub fn follow(&self, graph: &Graph, wants: impl Fn(&str) -> bool) {
         let own = self.0.node.context().gid().prefix();
         for (topic, types) in graph.topics() {
-            let mut publishers = graph.publishers(&topic);
-            publishers.retain(|publisher| publisher.gid.prefix() != own);
             let known = self.0.reels.borrow().contains_key(&topic);
             if !wants(&topic) {
                 if known {
                     self.leave(&topic);
                 }
-            } else if known {
+                continue;
+            }
+            let mut publishers = graph.publishers(&topic);
+            publishers.retain(|publisher| publisher.gid.prefix() != own);
+            if known {
                 self.renew(graph, &topic, &publishers);
             } else if let Some(first) = publishers.first() {
                 if types.len() > 1 && self.0.refused.borrow_mut().insert(topic.clone()) {

@@ -162,14 +162,18 @@ impl Graph {
 
     /// Publishers of a ROS topic.
     pub fn publishers(&self, topic: &str) -> Vec<&Endpoint> {
-        let role = Role::Publisher(topic.to_owned());
-        self.endpoints.values().filter(|endpoint| endpoint.role().as_ref() == Some(&role)).collect()
+        self.on_topic(topic, EndpointKind::Writer)
     }
 
     /// Subscriptions to a ROS topic.
     pub fn subscriptions(&self, topic: &str) -> Vec<&Endpoint> {
-        let role = Role::Subscription(topic.to_owned());
-        self.endpoints.values().filter(|endpoint| endpoint.role().as_ref() == Some(&role)).collect()
+        self.on_topic(topic, EndpointKind::Reader)
+    }
+
+    fn on_topic(&self, topic: &str, kind: EndpointKind) -> Vec<&Endpoint> {
+        // Names are compared as DDS has them: taking each apart costs a recorder a fifth of a core.
+        let Ok(dds_topic) = rosless_wire::names::topic_to_dds(topic) else { return Vec::new() };
+        self.endpoints.values().filter(|it| it.kind == kind && it.dds_topic == dds_topic).collect()
     }
 
     /// The endpoints a local endpoint exchanges samples with.
