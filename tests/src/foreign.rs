@@ -59,7 +59,8 @@ impl Vendor {
         })
     }
 
-    /// Starts a participant with DDS Security on loopback, with the files of `enclave`. Cyclone's knows only strings.
+    /// Starts a participant with DDS Security on loopback, with the files of `enclave`. Cyclone's knows only strings and
+    /// AddTwoInts.
     pub fn start_secured(self, domain: u16, enclave: &Path) -> Option<ForeignPeer> {
         let command = match self {
             Self::FastDds => self.command(),
@@ -308,6 +309,11 @@ impl ForeignPeer {
     /// The process that it lives in.
     pub fn pid(&self) -> u32 {
         self.daemon.pid()
+    }
+
+    /// Sends it a signal, `STOP` or `CONT` for example.
+    pub fn signal(&self, name: &str) {
+        run(Command::new("kill").args(["-s", name, &self.pid().to_string()])).expect("the peer runs");
     }
 
     /// The participant's GUID.

@@ -34,10 +34,14 @@ fn advice(reason: &str) -> &'static str {
     // RustDDS gives reasons as text only.
     if reason.contains("Too many open files") {
         "; raise the limit with `ulimit -n`, or LimitNOFILE= under systemd"
+    } else if reason == NOT_PERMITTED {
+        "; add it to the policy, and sign that with `rosless security create_permission`"
     } else {
         ""
     }
 }
+
+const NOT_PERMITTED: &str = "the permissions of the enclave do not allow it";
 
 /// What fallible functions here return.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -45,7 +49,12 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     pub(crate) fn dds(what: impl Into<String>) -> impl FnOnce(rustdds::dds::CreateError) -> Self {
         let what = what.into();
-        move |error| Self::Dds { what, reason: error.to_string() }
+        move |error| {
+            let reason = error.to_string();
+            // The topic is named already.
+            let denied = reason.starts_with("Not allowed by security: Not allowed to create");
+            Self::Dds { what, reason: if denied { NOT_PERMITTED.to_owned() } else { reason } }
+        }
     }
 
     pub(crate) fn name(error: impl std::fmt::Display) -> Self {

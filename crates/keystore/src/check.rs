@@ -7,7 +7,7 @@ use openssl::{
     asn1::Asn1TimeRef,
     nid::Nid,
     pkey::PKey,
-    x509::{CrlStatus, X509, X509Crl, X509Ref},
+    x509::{CrlStatus, X509Crl, X509Ref},
 };
 
 use crate::{
@@ -55,7 +55,7 @@ impl Keystore {
         {
             match ca {
                 Ok(ca) => {
-                    let (level, dates) = dates(ca, now);
+                    let (level, dates) = judged_dates(ca, now);
                     note(level, file, dates);
                 }
                 Err(error) => note(Level::Fail, file, error.to_string()),
@@ -66,7 +66,7 @@ impl Keystore {
         match &own {
             Err(error) => note(Level::Fail, "cert.pem", error.to_string()),
             Ok(own) => {
-                let (level, dates) = dates(own, now);
+                let (level, dates) = judged_dates(own, now);
                 note(level, "cert.pem", dates);
                 let name = common_name(own);
                 if name != enclave {
@@ -162,10 +162,14 @@ fn unix(time: &Asn1TimeRef) -> Option<DateTime<Utc>> {
     DateTime::from_timestamp(i64::from(difference.days) * 86_400 + i64::from(difference.secs), 0)
 }
 
-fn dates(certificate: &X509, now: DateTime<Utc>) -> (Level, String) {
-    match (unix(certificate.not_before()), unix(certificate.not_after())) {
-        (Some(from), Some(to)) => judged(from, to, now),
-        _ => (Level::Fail, "its dates cannot be read".to_owned()),
+pub(crate) fn dates(certificate: &X509Ref) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
+    Some((unix(certificate.not_before())?, unix(certificate.not_after())?))
+}
+
+fn judged_dates(certificate: &X509Ref, now: DateTime<Utc>) -> (Level, String) {
+    match dates(certificate) {
+        Some((from, to)) => judged(from, to, now),
+        None => (Level::Fail, "its dates cannot be read".to_owned()),
     }
 }
 

@@ -10,6 +10,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use openssl::{error::ErrorStack, pkey::PKey, x509::X509};
 
 use crate::{
+    check::dates,
     permissions::{governance_xml, permissions_xml},
     policy::{Enclave, is_enclave},
     signing::{self, Authority},
@@ -148,25 +149,14 @@ impl Keystore {
         for file in ["identity_ca.cert.pem", "permissions_ca.cert.pem"] {
             link(&format!("{to_root}public/{file}"), &folder.join(file))?;
         }
-        self.set_permissions_for(&Enclave::of_everything(enclave), domain, not_before, not_after)
+        self.set_permissions(&Enclave::of_everything(enclave), domain)
     }
 
-    /// What an enclave may do from now on.
+    /// What an enclave may do from now on, for as long as its certificate lasts.
     ///
     /// # Errors
     /// When there is no such enclave, or files cannot be written.
-    pub fn set_permissions(&self, enclave: &Enclave, domain: u16, now: DateTime<Utc>) -> Result<(), Error> {
-        let (not_before, not_after) = validity(now);
-        self.set_permissions_for(enclave, domain, not_before, not_after)
-    }
-
-    fn set_permissions_for(
-        &self,
-        enclave: &Enclave,
-        domain: u16,
-        not_before: DateTime<Utc>,
-        not_after: DateTime<Utc>,
-    ) -> Result<(), Error> {
+    pub fn set_permissions(&self, enclave: &Enclave, domain: u16) -> Result<(), Error> {
         let folder = self.folder(&enclave.path)?;
         if !folder.join("cert.pem").exists() {
             let enclave = &enclave.path;
@@ -179,6 +169,10 @@ impl Keystore {
             ));
         }
         let authority = self.authority("permissions_ca")?;
+        let path = folder.join("cert.pem");
+        let certificate = read_certificate(&path)?;
+        let (not_before, not_after) =
+            dates(&certificate).ok_or_else(|| at(&path, "the dates of the certificate cannot be read"))?;
         let xml = permissions_xml(enclave, domain, not_before, not_after);
         write(&folder.join("permissions.xml"), xml.as_bytes())?;
         write(&folder.join("permissions.p7s"), &signing::signed(&xml, &authority)?)

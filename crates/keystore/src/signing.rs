@@ -50,9 +50,8 @@ pub(crate) fn new_certificate(
     builder.set_not_before(&*Asn1Time::from_unix(not_before.timestamp())?)?;
     builder.set_not_after(&*Asn1Time::from_unix(not_after.timestamp())?)?;
     let mut constraints = BasicConstraints::new();
-    constraints.critical();
     if authority.is_none() {
-        constraints.ca().pathlen(1);
+        constraints.critical().ca().pathlen(1);
     }
     builder.append_extension(constraints.build()?)?;
     builder.sign(authority.map_or(key, |authority| &authority.key), MessageDigest::sha256())?;

@@ -231,7 +231,7 @@ mod signing {
                             known.join(", ")
                         ))
                     })?;
-                keystore.set_permissions(enclave, domain, now)?;
+                keystore.set_permissions(enclave, domain)?;
                 told(json!({"enclave": name, "domain": domain}), || {
                     format!("{name}: may do what the policy says, in domain {domain}")
                 });
@@ -248,7 +248,7 @@ mod signing {
                         if !known.contains(&enclave.path) && !made.contains(&enclave.path) {
                             keystore.create_enclave(&enclave.path, domain, now)?;
                         }
-                        keystore.set_permissions(&enclave, domain, now)?;
+                        keystore.set_permissions(&enclave, domain)?;
                         made.push(enclave.path);
                     }
                 }

@@ -1,0 +1,107 @@
+//! Garbage in the name of one who is not authenticated yet.
+
+use std::{
+    net::{Ipv4Addr, UdpSocket},
+    time::{Duration, Instant},
+};
+
+use rosless_tests::Vendor;
+use rosless_wire::{Message, names, std_msgs::msg::String as Text};
+
+use super::{Lab, Speaker, turn_until};
+use crate::ours::{PATIENCE, typehash};
+
+type Prefix = [u8; 12];
+
+/// The port at which the `number`-th participant of a domain and host is announced to.
+fn port(lab: &Lab, number: u16) -> u16 {
+    7410 + 250 * lab.domain.id() + 2 * number
+}
+
+/// The first announcement that comes from none of the `known`, as it is on the wire.
+fn announcement(socket: &UdpSocket, known: &[Prefix]) -> (Prefix, Vec<u8>) {
+    socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    let mut buffer = [0; 65536];
+    while Instant::now() < deadline {
+        let Ok(length) = socket.recv(&mut buffer) else { continue };
+        let prefix: Prefix = buffer[8..20].try_into().unwrap();
+        // Fast DDS begins with a datagram that has nothing but locators for its own processes.
+        if length > 500 && buffer.starts_with(b"RTPS") && !known.contains(&prefix) {
+            return (prefix, buffer[..length].to_vec());
+        }
+    }
+    panic!("nobody was announced within {PATIENCE:?}");
+}
+
+/// A message of a handshake without any content, in the words of `from`, as the answer to message `number` of `to`.
+fn handshake(from: Prefix, to: Prefix, number: u32, step: &str) -> Vec<u8> {
+    const PARTICIPANT: [u8; 4] = [0, 0, 1, 0xc1];
+    const WRITER: [u8; 4] = [0, 2, 1, 0xc3];
+    const READER: [u8; 4] = [0, 2, 1, 0xc4];
+    let guid = |prefix: Prefix| [&prefix[..], &PARTICIPANT].concat();
+    let text = |text: &str| {
+        let mut bytes = [&(text.len() as u32 + 1).to_le_bytes(), text.as_bytes(), &[0]].concat();
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
+    };
+    let identity =
+        |prefix: Prefix, number: u32| [guid(prefix), u64::from(number).to_le_bytes().to_vec()].concat();
+    let nothing = 0u32.to_le_bytes();
+    let payload = [
+        &[0u8, 1, 0, 0][..],
+        &identity(from, 1000 + number),
+        &identity(to, number),
+        &guid(to),
+        &[0; 32],
+        &text("dds.sec.auth"),
+        &1u32.to_le_bytes(),
+        &text(&format!("DDS:Auth:PKI-DH:1.0+{step}")),
+        &nothing,
+        &nothing,
+    ]
+    .concat();
+    let submessage = |id: u8, flags: u8, body: &[u8]| {
+        [&[id, flags | 1], &(body.len() as u16).to_le_bytes()[..], body].concat()
+    };
+    let number = [[0; 4], (1000 + number).to_le_bytes()].concat();
+    let data = [&[0u8, 0, 16, 0][..], &READER, &WRITER, &number, &payload].concat();
+    [&b"RTPS\x02\x03\x01\x12"[..], &from, &submessage(0x0e, 0, &to), &submessage(0x15, 4, &data)].concat()
+}
+
+#[test]
+fn what_strangers_say_of_a_handshake_keeps_nobody_out() {
+    for _ in 0..4 {
+        let lab = Lab::new(&["/ours", "/theirs"]);
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, port(&lab, 1))).unwrap();
+        let Some(mut peer) = lab.peer(Vendor::FastDds, "/theirs") else { return };
+        let dds_type = names::type_to_dds(Text::TYPE_NAME).unwrap();
+        peer.reader("r", "rt/chatter", &dds_type, "reliable,volatile,0", &typehash(Text::TYPE_HASH));
+        let (theirs, packet) = announcement(&socket, &[]);
+        // While it sleeps, others speak for it.
+        peer.signal("STOP");
+        drop(socket);
+        let mut ours = Speaker::new(lab.options("/ours"), "ours");
+        let us = ours.node.context().gid().prefix().0;
+        let talker = ours.talker();
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(1);
+        while Instant::now() < deadline {
+            // We are whichever participant is free: the peer is number 0, if it was the first.
+            for at in 0..4 {
+                let to = (Ipv4Addr::LOCALHOST, port(&lab, at));
+                socket.send_to(&packet, to).unwrap();
+                for number in 0..8 {
+                    for step in ["Req", "Reply", "Final"] {
+                        socket.send_to(&handshake(theirs, us, number, step), to).unwrap();
+                    }
+                }
+            }
+            ours.turn();
+        }
+        peer.signal("CONT");
+        turn_until("the one whose name was taken is met", &mut [&mut ours], |_| {
+            talker.matched() == 1 && peer.matched("r") == 1
+        });
+    }
+}
