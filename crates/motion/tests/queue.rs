@@ -631,6 +631,22 @@ fn a_fault_while_idle_is_seen_and_named_and_goes_away() {
     assert_eq!(controller.state(), ExecutionState::Idle);
 }
 
+#[test]
+fn a_fault_of_the_robot_in_a_goal_is_not_stopped_and_reset_by_the_controller() {
+    let mut controller = QueueController::new(QueueSettings::default(), StateOnly::new(0.5)).unwrap();
+    controller.activate(Duration::ZERO).unwrap();
+    controller.update(CYCLE);
+    controller.offer_goal(GOAL, &[ptp(0.1)]).unwrap();
+    (2..10).for_each(|i| controller.update(CYCLE * i));
+    assert_eq!(controller.commands(), 1, "the goal is with the robot");
+    let fault = Fault { kind: FaultKind::ProtectiveStop, text: "axis 2".into() };
+    controller.hardware_mut().set_fault(Some(fault));
+    (10..20).for_each(|i| controller.update(CYCLE * i));
+    let aborted = |output| matches!(output, Output::GoalDone { outcome: GoalOutcome::Aborted(_), .. });
+    assert!(std::iter::from_fn(|| controller.poll_output()).any(aborted));
+    assert_eq!(controller.commands(), 1, "what it needs, people decide");
+}
+
 /// A robot that never ends what it has begun.
 struct Stuck(ExecutionState);
 

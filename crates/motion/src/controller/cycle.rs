@@ -272,7 +272,7 @@ impl<H: Hardware> QueueController<H> {
     /// after the failure, so that ERROR is told before it is over. A fault of the robot itself is for people to look at.
     fn recover(&mut self, now: Duration) {
         self.end_goal("the robot reports ERROR");
-        if self.stop != Stop::UntilReset && self.fault.is_none() {
+        if self.stop != Stop::UntilReset && self.hardware.fault().is_none() {
             self.stop = Stop::ThenReset;
             self.forward(&Command::Stop, now);
         }

@@ -249,7 +249,7 @@ impl Moves {
     pub(super) fn started(&mut self, id: u32, events: &mut VecDeque<RobotEvent>) -> bool {
         let Some(place) = self.place(id) else { return false };
         let number = self.sent[place].number;
-        let before = self.sent.drain(..place).filter(|sent| sent.passing).last();
+        let before = self.sent.drain(..place).rfind(|sent| sent.passing);
         match before {
             Some(before) => {
                 events.push_back(RobotEvent::Blended(before.number, number));
