@@ -135,7 +135,7 @@ mod tests {
                 found.manipulability(&found.home)
             );
         }
-        assert!(robot("ur5").is_none());
+        assert!(robot("ur7").is_none());
     }
 
     /// Stretched out along −x with all joints at zero: the figures add up, and z is up.
