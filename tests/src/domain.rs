@@ -4,7 +4,10 @@ use std::{
     ffi::OsStr,
     net::{Ipv4Addr, TcpListener},
     process::Command,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU16, Ordering},
+    },
 };
 
 /// Domain ids above 101 meet the ephemeral port range, 0 is where people live.
@@ -28,8 +31,11 @@ impl DomainLease {
     /// When all ids are taken: a test cannot go on without one.
     pub fn acquire() -> Self {
         let count = DOMAINS.end() - DOMAINS.start() + 1;
-        // Starting at a process-dependent place keeps ids that were just released quiet for a while.
-        let offset = (std::process::id() as u16).wrapping_mul(7) % count;
+        // Starting at a place of this process, and behind the last one taken, keeps ids that were just released quiet for a
+        // while: who left in a hurry is believed to be there until its lease ends.
+        static TAKEN: AtomicU16 = AtomicU16::new(0);
+        let taken = TAKEN.fetch_add(1, Ordering::Relaxed);
+        let offset = (std::process::id() as u16).wrapping_mul(7).wrapping_add(taken) % count;
         DOMAINS
             .cycle()
             .skip(offset.into())
