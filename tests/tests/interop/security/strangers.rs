@@ -6,7 +6,7 @@ use std::{
 };
 
 use chrono::{TimeDelta, Utc};
-use rosless_graph::{Context, ContextOptions, Sample};
+use rosless_graph::{Context, ContextOptions, Publisher, Sample, Subscription};
 use rosless_keystore::policy::Act;
 use rosless_tests::{Daemon, DomainLease};
 use rosless_wire::std_msgs::msg::String as Text;
@@ -17,25 +17,42 @@ use crate::ours::PATIENCE;
 /// Looks for so long before it is believed that nobody comes. Those who may speak have met by then several times over.
 const NOBODY: Duration = Duration::from_secs(3);
 
+/// Somebody who may speak with the talker, and has met it, so that the silence of others says something.
+///
+/// Two of ours do not always meet (docs/security.md, known faults), which is not what these tests ask for: then another is tried.
+fn witness(
+    options: &ContextOptions,
+    talker: &Publisher<Text>,
+    others: &mut [&mut Speaker],
+) -> (Speaker, Subscription<Vec<String>>) {
+    for _ in 0..3 {
+        let mut witness = Speaker::new(options.clone(), "witness");
+        let heard = witness.listen();
+        let deadline = Instant::now() + PATIENCE / 2;
+        while Instant::now() < deadline {
+            if heard.matched() == 1 && talker.matched() >= 1 {
+                return (witness, heard);
+            }
+            others.iter_mut().for_each(|other| other.turn());
+            witness.turn();
+        }
+        eprintln!("a witness was not met, another one is tried");
+    }
+    panic!("none of three witnesses was met");
+}
+
 fn never_meet(a: ContextOptions, b: ContextOptions, witness: Option<ContextOptions>) {
     let mut a = Speaker::new(a, "a");
     let mut b = Speaker::new(b, "b");
     let listener = b.listen();
     let talker = a.talker();
-    // Whoever may speak is met first, so that the silence of the other says something.
-    let mut witness = witness.map(|options| Speaker::new(options, "witness"));
-    if let Some(witness) = &mut witness {
-        let heard = witness.listen();
-        turn_until("the witness is met", &mut [&mut a, &mut b, witness], |_| {
-            heard.matched() == 1 && talker.matched() >= 1
-        });
-    }
+    let mut witness = witness.map(|options| self::witness(&options, &talker, &mut [&mut a, &mut b]));
     let deadline = Instant::now() + NOBODY;
     while Instant::now() < deadline {
         talker.publish(&Text { data: "secret".into() });
         a.turn();
         b.turn();
-        if let Some(witness) = &mut witness {
+        if let Some((witness, _)) = &mut witness {
             witness.turn();
         }
     }
@@ -120,12 +137,8 @@ fn an_identity_that_has_expired_is_a_stranger() {
         brief.turn();
     }
     let mut a = Speaker::new(lab.options("/a"), "a");
-    let mut b = Speaker::new(lab.options("/b"), "b");
     let talker = a.talker();
-    let witness = b.listen();
-    turn_until("the witness is met", &mut [&mut a, &mut b, &mut brief], |_| {
-        witness.matched() == 1 && talker.matched() >= 1
-    });
+    let (mut b, _heard) = witness(&lab.options("/b"), &talker, &mut [&mut a, &mut brief]);
     let deadline = Instant::now() + NOBODY;
     while Instant::now() < deadline {
         [&mut a, &mut b, &mut brief].into_iter().for_each(Speaker::turn);
