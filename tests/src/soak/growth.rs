@@ -6,12 +6,14 @@
 //! | what | compared | may grow by |
 //! |---|---|---|
 //! | memory | medians | 3 %, and at least 3 MiB |
-//! | descriptors, threads | highest | nothing |
+//! | descriptors | highest but two | nothing |
+//! | threads | highest | nothing |
 //! | processor time | mean share of a core | a half, and 1 % of a core |
 //!
 //! 3 MiB, because caches still fill for minutes: peers that fell silent are remembered for five of them.
-//! Medians, because allocators give and take; the highest, because descriptors and threads do neither by themselves. Load
-//! varies and the machine is shared, so the processor's limit only catches what gets slower and slower.
+//! Medians, because allocators give and take; the highest, because descriptors and threads do neither by themselves, but for files
+//! that are open while they are written. Load varies and the machine is shared, so the processor's limit only catches what gets
+//! slower and slower.
 
 use std::fmt;
 
@@ -70,7 +72,7 @@ impl Recording {
         let allowed = before + MEMORY_BYTES.max(MEMORY_SHARE * before);
         compare("memory", "MB", before / 1e6, after / 1e6, allowed / 1e6);
 
-        let descriptors = |moments: &[Moment]| highest(moments.iter().map(|moment| moment.descriptors));
+        let descriptors = |moments: &[Moment]| lasting(moments.iter().map(|moment| moment.descriptors));
         compare("descriptors", "", descriptors(second), descriptors(last), descriptors(second));
         let threads = |moments: &[Moment]| highest(moments.iter().map(|moment| moment.threads));
         compare("threads", "", threads(second), threads(last), threads(second));
@@ -81,6 +83,13 @@ impl Recording {
         compare("processor time", "% of a core", before * 100.0, after * 100.0, allowed * 100.0);
         Ok(grown)
     }
+}
+
+/// The highest but two: a file that is open while it is written shows in one look, or in two.
+fn lasting(counts: impl Iterator<Item = usize>) -> f64 {
+    let mut counts: Vec<_> = counts.collect();
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    counts.get(2).copied().unwrap_or_default() as f64
 }
 
 fn highest(counts: impl Iterator<Item = usize>) -> f64 {

@@ -60,7 +60,7 @@ fn who_comes_back_is_heard_again() {
         turn_until("met", &mut [&mut a, &mut b, &mut c], |_| {
             talker.matched() == 2 && stays.matched() == 1 && comes.matched() == 1
         });
-        assert!(talker.publish(&Text { data: round.to_string().into() }));
+        assert!(talker.publish(&Text { data: round.to_string() }));
         turn_until("heard", &mut [&mut a, &mut b, &mut c], |speakers| {
             !speakers[1].heard.is_empty() && speakers[2].heard.len() == round
         });
