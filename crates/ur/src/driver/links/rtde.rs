@@ -3,7 +3,7 @@
 use rosless_kinematics::Joints;
 use rosless_motion::{Fault, FaultKind, JointState};
 
-use super::{Link, Step};
+use super::{Link, SILENCE, Step};
 use crate::{
     driver::{Driver, Sample},
     modes::{RobotMode, RuntimeState, SafetyMode},

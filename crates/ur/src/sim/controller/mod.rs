@@ -20,7 +20,7 @@ use std::{
 use nalgebra::Isometry3;
 use rosless_engine::{Engine, Now};
 use rosless_kinematics::Joints;
-use rosless_motion::{Command, ExecutionState, Planner, SimulatedRobot};
+use rosless_motion::{Command, ExecutionState, Hardware as _, Planner, SimulatedRobot};
 
 use self::{
     body::{Body, Wait},

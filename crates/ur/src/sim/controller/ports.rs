@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use rosless_motion::Hardware as _;
+
 use super::{Controller, Output};
 use crate::{
     lines::Lines,
