@@ -189,7 +189,8 @@ fn the_motion_page_works_with_a_ur_robot_and_says_what_is_wrong_with_it() {
     robot.say("power on");
     robot.say("brake release");
     rig.until("the robot takes moves", |seen| seen["ready"] == true);
-    browser.until(&format!("{COLOURED} > 500"));
+    browser
+        .until("document.body.innerText.includes(', ur5e') && document.body.innerText.includes('m in base')");
     press(&mut browser, "+ Square");
     edit(&mut browser, "m/s", "0.01");
     press(&mut browser, "Plan");
