@@ -255,7 +255,7 @@ export default function (main, page) {
     document.getElementById("stop").click();
   });
 
-  const broken = () => (queue?.fault ? ` (${queue.fault.text ?? queue.fault.kind})` : "");
+  const broken = () => (queue?.fault ? ` (${queue.fault.kind === "other" ? "" : `${queue.fault.kind.replaceAll("_", " ")}: `}${queue.fault.text})` : "");
   /** Why the robot cannot be moved from here now, or nothing. */
   function lock() {
     if (gone) return "no motion primitive controller on the graph";
