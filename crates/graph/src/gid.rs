@@ -44,7 +44,7 @@ impl Gid {
 
     /// Whose middleware it is, unless DDS Security made it up: [`Graph::vendor`](crate::Graph::vendor) knows.
     pub fn vendor(&self) -> Vendor {
-        [self.0[0], self.0[1]].into()
+        self.prefix().vendor()
     }
 
     /// Bounds of the gids of a participant's endpoints.
@@ -64,6 +64,24 @@ impl Gid {
 
     pub(crate) fn guid(&self) -> rustdds::GUID {
         rustdds::GUID::from_bytes(self.0)
+    }
+}
+
+impl GidPrefix {
+    /// Whose middleware it is.
+    pub fn vendor(&self) -> Vendor {
+        [self.0[0], self.0[1]].into()
+    }
+}
+
+impl fmt::Display for Vendor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cyclone => f.write_str("Cyclone DDS"),
+            Self::FastDds => f.write_str("Fast DDS"),
+            Self::RustDds => f.write_str("RustDDS (rosless)"),
+            Self::Other([a, b]) => write!(f, "vendor {a:02x}.{b:02x}"),
+        }
     }
 }
 
