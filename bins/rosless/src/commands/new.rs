@@ -49,7 +49,8 @@ impl New {
     pub(crate) fn run(&self, _: &Environment) -> Result<()> {
         check_name(&self.name)?;
         let source = self.source()?;
-        let folder = self.into.join(&self.name);
+        let here = self.into == Path::new(".");
+        let folder = if here { PathBuf::from(&self.name) } else { self.into.join(&self.name) };
         if folder.exists() {
             return Err(Failure::usage(format!(
                 "{} is there already; choose another name, or another place with --into",
