@@ -57,7 +57,7 @@ fn converse(pinger: &str, ponger: &str, domain: usize, size: usize, rounds: usiz
         match line.split_once(' ') {
             Some(("begin", _)) => at_begin = run_time(pong_pid) + run_time(ping_pid),
             Some(("end", _)) => {
-                let spent = run_time(pong_pid) + run_time(ping_pid) - at_begin;
+                let spent = (run_time(pong_pid) + run_time(ping_pid)).saturating_sub(at_begin);
                 figures.insert("cpu_us".to_owned(), spent as f64 / 1e3 / rounds as f64);
             }
             Some((key, value)) => {
@@ -112,6 +112,9 @@ fn main() {
             row(&format!("{size} B: {what}"), STACKS.map(|(stack, _)| {
                 let met = heard[stack].len();
                 let value = figure(stack, key);
+                if figure(stack, "p50_us").is_nan() {
+                    return "no answer within 2 s".to_owned();
+                }
                 let ratio = if stack == "ours" || ours == 0.0 { String::new() } else { format!(" ({:.2} ×)", value / ours) };
                 let absent = if met < turns { format!(", {met} of {turns} met") } else { String::new() };
                 format!("{value:.1}{ratio}{absent}")

@@ -85,7 +85,7 @@ impl New {
                      and in another shell, while it runs:\n\n  \
                      rosless lifecycle set /{0} configure && rosless lifecycle set /{0} activate\n  \
                      rosless topic echo /{0}/reading\n  \
-                     rosless action send_goal -f /{0}/sweep {0}_interfaces/action/Sweep '{{start: -0.5, end: 0.5}}'",
+                     rosless action send_goal -f /{0}/sweep {0}_interfaces/action/Sweep '{{start: -0.5, end: 0.5, readings: 10}}'",
                     self.name
                 )
             },
