@@ -92,7 +92,8 @@ fn a_node_tells_of_types_that_nobody_else_knows() {
     let calibrate = ["/my_node/calibrate", "my_node_interfaces/srv/Calibrate", "{distance: 1.5}"];
     let calibrated = run(&[&["service", "call"], &calibrate[..]].concat());
     assert!(calibrated.contains("offset=-0.5"), "{calibrated}");
-    let sweep = ["/my_node/sweep", "my_node_interfaces/action/Sweep", "{start: -0.5, end: 0.5, readings: 10}"];
+    let sweep =
+        ["/my_node/sweep", "my_node_interfaces/action/Sweep", "{start: -0.5, end: 0.5, readings: 10}"];
     let swept = run(&[&["action", "send_goal", "--feedback"], &sweep[..]].concat());
     assert!(swept.contains("done: 10") && swept.contains("SUCCEEDED"), "{swept}");
 }
