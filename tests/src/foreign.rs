@@ -111,7 +111,9 @@ impl Vendor {
         };
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(script);
         let mut command = Command::new(python);
-        let output = command.arg(script).args([&domain.to_string(), "127.0.0.1"]).args(arguments).output();
+        // What Python makes of the shared part is not to be left in the tree.
+        let output =
+            command.arg("-B").arg(script).args([&domain.to_string(), "127.0.0.1"]).args(arguments).output();
         Some(output.expect("the client can be run"))
     }
 
@@ -228,7 +230,8 @@ fn compiled_fast_peer(sources: &Path, folder: &Path) -> Result<PathBuf> {
             headers.display()
         );
         compiler.arg(format!("-I{prefix}/include")).arg(format!("-L{prefix}/lib"));
-        compiler.arg(format!("-Wl,-rpath,{prefix}/lib"));
+        // The old kind of path counts for what Fast DDS itself needs from there, too.
+        compiler.args(["-Wl,--disable-new-dtags".into(), format!("-Wl,-rpath,{prefix}/lib")]);
     } else if !Path::new("/usr/include/fastdds/dds").exists() {
         // Root on Debian can help itself; anybody else is told what is missing.
         run(Command::new("apt-get").args(["install", "-y", "-qq", "g++", "libfastrtps-dev"]))
