@@ -2,6 +2,7 @@
 
 mod common;
 #[path = "../patches/new/network/left_behind.rs"]
+#[allow(clippy::wrong_self_convention, reason = "it says who is to be told")]
 mod left_behind;
 
 use std::{
