@@ -2,6 +2,7 @@
 
 mod common;
 #[path = "../patches/new/network/left_behind.rs"]
+#[allow(clippy::wrong_self_convention, reason = "it says who is to be told")]
 mod left_behind;
 
 use std::{
@@ -10,10 +11,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use common::{exchange, local, reader, reliable, writer, SOON};
+use common::{
+    exchange, local, reader, reliable,
+    scripted::{ScriptedPeer, SUBSCRIPTIONS_READER, SUBSCRIPTIONS_WRITER},
+    writer, SOON,
+};
 use left_behind::LeftBehind;
-use rosless_tests::{eventually_some, DomainLease};
-use rustdds::{DomainParticipantStatusEvent as Event, LostReason, RTPSEntity, StatusEvented};
+use rosless_tests::{eventually, eventually_some, DomainLease};
+use rustdds::{
+    policy::History, DomainParticipantStatusEvent as Event, LostReason, QosPolicies, RTPSEntity,
+    StatusEvented,
+};
 
 /// Stock has no way to send USER_DATA, and keeps HISTORY to itself.
 #[test]
@@ -107,6 +115,24 @@ fn endpoints_for_topics_are_announced_with_the_bits_of_rtps() {
     let at = packet[..length].windows(4).position(|bytes| bytes == head).expect("a set of endpoints") + 4;
     let set = u32::from_le_bytes(packet[at..at + 4].try_into().expect("four bytes"));
     assert_eq!(set >> 26, 0b1100, "{set:#x}");
+}
+
+/// Stock says that it keeps nothing.
+#[test]
+fn an_endpoint_that_keeps_all_says_that_there_is_no_limit() {
+    let lease = DomainLease::acquire();
+    let speaker = local(lease.id()).build().expect("participant");
+    let mut peer = ScriptedPeer::new(&speaker, [1, 0x10]);
+    peer.meet();
+    let keeps_all = QosPolicies::builder().history(History::KeepAll).build();
+    let _reader = reader(&speaker, "t", &keeps_all);
+    // PID_HISTORY, KEEP_ALL, LENGTH_UNLIMITED.
+    let said = parameter(0x0040, &[1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]);
+    eventually("its history is announced", SOON, || {
+        let asks = peer.nack(SUBSCRIPTIONS_READER, SUBSCRIPTIONS_WRITER, 1, 1);
+        peer.say_to_discovery(&[asks]);
+        peer.listen().iter().any(|heard| heard.body.windows(said.len()).any(|bytes| bytes == said))
+    });
 }
 
 /// Stock does not know a reader whose content filter it cannot read. Newer ROS distributions have filtered feedback and
