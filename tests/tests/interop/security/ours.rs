@@ -11,7 +11,7 @@ use rosless_wire::{
     std_msgs::msg::String as Text,
 };
 
-use super::{Governance, Lab, Speaker, alone, is_alone, texts, turn_until};
+use super::{Governance, Lab, Speaker, texts, turn_until};
 use crate::ours::PATIENCE;
 
 #[test]
@@ -110,28 +110,6 @@ fn who_comes_back_is_heard_again() {
         drop((comes, b));
         turn_until("gone", &mut [&mut a, &mut c], |_| talker.matched() == 1);
     }
-}
-
-#[test]
-fn who_was_stopped_is_heard_again() {
-    if is_alone() {
-        return;
-    }
-    let lab = Lab::new(&["/a", "/b"]);
-    let other = alone(&lab, "/a", "security::ours::who_was_stopped_is_heard_again");
-    let mut b = Speaker::new(lab.options("/b"), "b");
-    let listener = b.listen();
-    turn_until("heard", &mut [&mut b], |speakers| !speakers[0].heard.is_empty());
-    other.signal("STOP");
-    // Its lease is over.
-    let deadline = Instant::now() + 2 * PATIENCE;
-    while listener.matched() > 0 {
-        assert!(Instant::now() < deadline, "who is silent is forgotten");
-        b.turn();
-    }
-    b.heard.clear();
-    other.signal("CONT");
-    turn_until("heard again", &mut [&mut b], |speakers| !speakers[0].heard.is_empty());
 }
 
 fn serve(speaker: &Speaker) {
