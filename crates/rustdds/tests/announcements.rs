@@ -232,7 +232,7 @@ fn whoever_of_our_kind_is_heard_by_multicast_on_loopback_is_announced_to_there()
     };
     // Both take part in the group and show that they hear us; of the other kind we do not know what it makes of it.
     let mut peers = [OURS, CYCLONE].map(|vendor| ScriptedPeer::new(&ours, vendor));
-    let mut show_up = |peers: &mut [ScriptedPeer; 2]| {
+    let show_up = |peers: &mut [ScriptedPeer; 2]| {
         for peer in peers {
             let acknack = peer.acknack(SUBSCRIPTIONS_READER, SUBSCRIPTIONS_WRITER, 1);
             peer.say_to_discovery(&[acknack]);
