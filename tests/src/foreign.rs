@@ -228,7 +228,8 @@ fn compiled_fast_peer(sources: &Path, folder: &Path) -> Result<PathBuf> {
             headers.display()
         );
         compiler.arg(format!("-I{prefix}/include")).arg(format!("-L{prefix}/lib"));
-        compiler.arg(format!("-Wl,-rpath,{prefix}/lib"));
+        // The old kind of path counts for what Fast DDS itself needs from there, too.
+        compiler.args(["-Wl,--disable-new-dtags".into(), format!("-Wl,-rpath,{prefix}/lib")]);
     } else if !Path::new("/usr/include/fastdds/dds").exists() {
         // Root on Debian can help itself; anybody else is told what is missing.
         run(Command::new("apt-get").args(["install", "-y", "-qq", "g++", "libfastrtps-dev"]))

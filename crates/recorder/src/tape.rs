@@ -17,8 +17,10 @@ use rosless_graph::{
 
 use crate::{Known, Question, Types, offered};
 
-/// What may come at once before the loop looks again.
-const DEPTH: u32 = 1000;
+/// What may come at once before the loop looks again: one turn takes thousands of samples of 1 kB from a busy publisher.
+const AT_ONCE: u32 = 10_000;
+/// Messages of a latched topic that are repeated in every part.
+const LATCHED: u32 = 1000;
 /// A type that nobody describes within this is recorded without its definition.
 const DESCRIPTION: Duration = Duration::from_secs(6);
 /// Messages that wait for the definition of their type, or of latched topics for a recording.
@@ -264,7 +266,7 @@ impl<S: 'static> Tape<S> {
 
     /// What all publishers can serve, and more depth than any.
     fn qos(&self, topic: &str, publishers: &[&Endpoint]) -> Qos {
-        (self.0.adapt)(topic, to_hear_all(publishers).0.keep_last(DEPTH))
+        (self.0.adapt)(topic, to_hear_all(publishers).0.keep_last(AT_ONCE))
     }
 
     fn subscribe(
@@ -512,8 +514,8 @@ impl<S: 'static> Reel<S> {
     fn keep(&self, recording: bool) -> Keep {
         let latched = self.offers.iter().filter(|qos| qos.durability == Durability::TransientLocal);
         let depth = latched.map(|qos| match qos.history {
-            rosless_graph::qos::History::KeepLast(depth) => depth.min(DEPTH) as usize,
-            _ => DEPTH as usize,
+            rosless_graph::qos::History::KeepLast(depth) => depth.min(LATCHED) as usize,
+            _ => LATCHED as usize,
         });
         match depth.max() {
             Some(depth) => Keep::Last(depth.max(1)),

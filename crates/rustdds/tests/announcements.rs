@@ -1,6 +1,8 @@
 //! What participants say about themselves, and to whom.
 
 mod common;
+#[path = "../patches/new/network/left_behind.rs"]
+mod left_behind;
 
 use std::{
     collections::BTreeSet,
@@ -13,6 +15,7 @@ use common::{
     scripted::{ScriptedPeer, CYCLONE, DATA, OURS, SPDP_WRITER, SUBSCRIPTIONS_READER, SUBSCRIPTIONS_WRITER},
     writer, SOON,
 };
+use left_behind::LeftBehind;
 use rosless_tests::{eventually, eventually_some, DomainLease};
 use rustdds::{
     DomainParticipant, DomainParticipantBuilder, DomainParticipantStatusEvent as Event, LostReason, RTPSEntity,
@@ -313,4 +316,20 @@ fn newcomers_are_answered_and_nobody_else_is() {
     });
     assert_eq!(announced_to(&known), 0);
     assert!(group.recv(&mut [0; 2000]).is_err(), "nor in the group");
+}
+
+/// Once without an address, where nobody hears it, and again when there is one, although the stranger was heard before.
+#[test]
+fn who_cannot_have_heard_our_goodbye_is_told_again() {
+    let mut left_behind = LeftBehind::default();
+    assert_eq!(left_behind.to_be_told([1].into_iter(), false, |_| false), [1]);
+    assert_eq!(left_behind.to_be_told([].into_iter(), true, |_| true), [1]);
+    assert!(left_behind.to_be_told([].into_iter(), true, |_| true).is_empty());
+
+    assert_eq!(left_behind.to_be_told([2].into_iter(), false, |heard_elsewhere| heard_elsewhere == 2), [2]);
+    assert!(left_behind.to_be_told([].into_iter(), true, |_| true).is_empty());
+
+    left_behind.to_be_told([3].into_iter(), false, |_| false);
+    left_behind.retain(|_| false);
+    assert!(left_behind.to_be_told([].into_iter(), true, |_| false).is_empty(), "it has left");
 }
