@@ -18,8 +18,8 @@ use common::{
 use left_behind::LeftBehind;
 use rosless_tests::{eventually, eventually_some, DomainLease};
 use rustdds::{
-    DomainParticipant, DomainParticipantBuilder, DomainParticipantStatusEvent as Event, LostReason, RTPSEntity,
-    StatusEvented,
+    DomainParticipant, DomainParticipantBuilder, DomainParticipantStatusEvent as Event, LostReason,
+    RTPSEntity, StatusEvented,
 };
 use socket2::{Domain, Socket, Type};
 

@@ -366,7 +366,8 @@ fn a_reader_of_our_kind_gets_a_heartbeat_if_it_asks_for_one() {
     let acknack = peer.acknack(THEIR_READER, our_writer, 1);
     peer.say(&[acknack]);
     eventually("the reader is known", SOON, || {
-        std::iter::from_fn(|| events.try_recv_status()).any(|event| matches!(event, Event::RemoteReaderMatched { .. }))
+        std::iter::from_fn(|| events.try_recv_status())
+            .any(|event| matches!(event, Event::RemoteReaderMatched { .. }))
     });
     let told = |peer: &ScriptedPeer, writer: [u8; 4]| {
         peer.listen().iter().any(|heard| heard.is(HEARTBEAT, writer) && heard.reader() != ANYBODY)
