@@ -5,33 +5,18 @@ other, and it leaves a second later. Types and serialization are Cyclone's, noth
 it waits until it is heard, because what is sent before that is lost in any DDS.
 """
 
-import os
 import sys
 import time
 from dataclasses import dataclass, field
 from typing import List
 
-from cyclonedds.domain import DomainParticipant
+from cyclone_client import Header, Quaternion, join, reliable
 from cyclonedds.idl import IdlStruct
-from cyclonedds.idl.types import float64, int32, sequence, uint8, uint32
+from cyclonedds.idl.types import float64, sequence, uint8
 from cyclonedds.pub import DataWriter
-from cyclonedds.qos import Policy, Qos
 from cyclonedds.topic import Topic
-from cyclonedds.util import duration
 
 PTP, LIN, CIRC, START, END = 10, 50, 51, 100, 101
-
-
-@dataclass
-class Time(IdlStruct, typename="builtin_interfaces.msg.dds_.Time_"):
-    sec: int32 = 0
-    nanosec: uint32 = 0
-
-
-@dataclass
-class Header(IdlStruct, typename="std_msgs.msg.dds_.Header_"):
-    stamp: Time = field(default_factory=Time)
-    frame_id: str = ""
 
 
 @dataclass
@@ -39,14 +24,6 @@ class Point(IdlStruct, typename="geometry_msgs.msg.dds_.Point_"):
     x: float64
     y: float64
     z: float64
-
-
-@dataclass
-class Quaternion(IdlStruct, typename="geometry_msgs.msg.dds_.Quaternion_"):
-    x: float64
-    y: float64
-    z: float64
-    w: float64
 
 
 @dataclass
@@ -109,20 +86,9 @@ MESSAGES = [J1, J2, L1, L2, C1, BEGIN, J1, J2, L1, L2, C1, FINISH, BEGIN, J1, J2
 
 def main():
     domain, address = int(sys.argv[1]), sys.argv[2]
-    os.environ["CYCLONEDDS_URI"] = f"""<CycloneDDS><Domain>
-<General><Interfaces><NetworkInterface address="{address}"/></Interfaces><AllowMulticast>false</AllowMulticast></General>
-<Discovery><ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>32</MaxAutoParticipantIndex>
-<Peers><Peer address="{address}"/></Peers></Discovery>
-</Domain></CycloneDDS>"""
-    participant = DomainParticipant(domain, Qos(Policy.Userdata(b"enclave=/;")))
+    participant = join(domain, address)
     topic = Topic(participant, "rt/motion_primitive_controller/reference", MotionPrimitive)
-    qos = Qos(
-        Policy.Reliability.Reliable(duration(milliseconds=100)),
-        Policy.Durability.Volatile,
-        Policy.History.KeepLast(10),
-        Policy.DataRepresentation(use_cdrv0_representation=True),
-    )
-    writer = DataWriter(participant, topic, qos=qos)
+    writer = DataWriter(participant, topic, qos=reliable(milliseconds=100))
     deadline = time.monotonic() + 30
     while not writer.get_matched_subscriptions():
         if time.monotonic() > deadline:

@@ -7,28 +7,19 @@ Cyclone's and its own, nothing of this project is used. It prints what came of i
 
 import json
 import math
-import os
 import sys
 import time
 from dataclasses import dataclass, field
 
-from cyclonedds.domain import DomainParticipant
+from cyclone_client import Header, Quaternion, Time, join, reliable
 from cyclonedds.idl import IdlStruct
 from cyclonedds.idl.types import array, float64, int8, int32, int64, sequence, uint8, uint16, uint32, uint64
 from cyclonedds.pub import DataWriter
-from cyclonedds.qos import Policy, Qos
 from cyclonedds.sub import DataReader
 from cyclonedds.topic import Topic
-from cyclonedds.util import duration
 
 ACTION = "control_msgs.action.dds_.FollowJointTrajectory_"
 ME, GOAL_ID = 0x1234_5678_9ABC_DEF0, list(range(1, 17))
-
-
-@dataclass
-class Time(IdlStruct, typename="builtin_interfaces.msg.dds_.Time_"):
-    sec: int32 = 0
-    nanosec: uint32 = 0
 
 
 @dataclass
@@ -38,24 +29,10 @@ class Duration(IdlStruct, typename="builtin_interfaces.msg.dds_.Duration_"):
 
 
 @dataclass
-class Header(IdlStruct, typename="std_msgs.msg.dds_.Header_"):
-    stamp: Time = field(default_factory=Time)
-    frame_id: str = ""
-
-
-@dataclass
 class Vector3(IdlStruct, typename="geometry_msgs.msg.dds_.Vector3_"):
     x: float64
     y: float64
     z: float64
-
-
-@dataclass
-class Quaternion(IdlStruct, typename="geometry_msgs.msg.dds_.Quaternion_"):
-    x: float64
-    y: float64
-    z: float64
-    w: float64
 
 
 @dataclass
@@ -164,18 +141,7 @@ class Result(IdlStruct, typename=ACTION + "GetResult_Response_"):
 
 def main():
     domain, address, action, *joints = sys.argv[1:]
-    os.environ["CYCLONEDDS_URI"] = f"""<CycloneDDS><Domain>
-<General><Interfaces><NetworkInterface address="{address}"/></Interfaces><AllowMulticast>false</AllowMulticast></General>
-<Discovery><ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>32</MaxAutoParticipantIndex>
-<Peers><Peer address="{address}"/></Peers></Discovery>
-</Domain></CycloneDDS>"""
-    participant = DomainParticipant(int(domain), Qos(Policy.Userdata(b"enclave=/;")))
-    qos = Qos(
-        Policy.Reliability.Reliable(duration(seconds=1)),
-        Policy.Durability.Volatile,
-        Policy.History.KeepLast(10),
-        Policy.DataRepresentation(use_cdrv0_representation=True),
-    )
+    participant, qos = join(int(domain), address), reliable(milliseconds=1000)
 
     def ends(service, request, response):
         writer = DataWriter(participant, Topic(participant, f"rq{action}/_action/{service}Request", request), qos=qos)

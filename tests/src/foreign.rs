@@ -111,7 +111,9 @@ impl Vendor {
         };
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(script);
         let mut command = Command::new(python);
-        let output = command.arg(script).args([&domain.to_string(), "127.0.0.1"]).args(arguments).output();
+        // What Python makes of the shared part is not to be left in the tree.
+        let output =
+            command.arg("-B").arg(script).args([&domain.to_string(), "127.0.0.1"]).args(arguments).output();
         Some(output.expect("the client can be run"))
     }
 

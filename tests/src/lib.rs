@@ -17,7 +17,7 @@ mod rig;
 #[cfg(feature = "scenario")]
 pub mod scenario;
 pub mod soak;
-mod ur_client;
+mod ur;
 mod usage;
 mod wait;
 
@@ -33,6 +33,6 @@ pub use judge::{BagJudge, NatnetJudge};
 pub use process::Daemon;
 #[cfg(feature = "scenario")]
 pub use rig::Rig;
-pub use ur_client::ur_rtde_reads;
+pub use ur::{SimUr, ur_rtde_reads};
 pub use usage::{ThreadUsage, Usage};
 pub use wait::{eventually, eventually_some};

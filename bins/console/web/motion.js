@@ -255,6 +255,7 @@ export default function (main, page) {
     document.getElementById("stop").click();
   });
 
+  const broken = () => (queue?.fault ? ` (${queue.fault.kind === "other" ? "" : `${queue.fault.kind.replaceAll("_", " ")}: `}${queue.fault.text})` : "");
   /** Why the robot cannot be moved from here now, or nothing. */
   function lock() {
     if (gone) return "no motion primitive controller on the graph";
@@ -264,8 +265,8 @@ export default function (main, page) {
     if (queue && !queue.active) return "the controller is not active: see its lifecycle on the page Graph";
     if (queue?.state === "STOPPED") return "the robot is stopped: Reset makes it ready again";
     if (queue?.state === "STOPPING") return "the robot is stopping";
-    if (queue?.state === "ERROR") return "the robot is in ERROR: Reset stops it and makes it ready again";
-    return null;
+    if (queue?.state === "ERROR") return `the robot is in ERROR${broken()}: Reset stops it and makes it ready again`;
+    return queue?.fault && !queue.ready ? `the robot does not take moves${broken()}` : null;
   }
 
   // Programs.

@@ -119,17 +119,14 @@ fn hear(
     let mut running = None;
     let everybody = session.wait(patience, |_| {
         running = Running::find(&session.graph(), scope);
-        let all_heard = || controller.silent_announcers() == 0 && controller.reaches_everyone();
-        running.is_some() || enough() || completeness.is_complete() && all_heard()
+        running.is_some() || enough() || completeness.is_complete() && controller.all_heard()
     })?;
     if !everybody {
-        let participants = completeness.outstanding();
-        let silent = controller.silent_announcers();
-        let deaf = if controller.reaches_everyone() { "" } else { ", some do not hear commands yet" };
         printer::error(&format!(
-            "not everybody was heard within {} s, so systems may be missing: {participants} participants have not told \
-             what they have, {silent} publishers of announcements have announced nothing{deaf}",
-            patience.as_secs_f64()
+            "not everybody was heard within {} s, so systems may be missing: {}. Name those you mean instead of all, or try again: who \
+             answers is heard then, and who hangs is forgotten when its lease ends, after 20 s at most",
+            patience.as_secs_f64(),
+            controller.unheard()
         ));
     }
     Ok(Heard { running, everybody })

@@ -88,11 +88,10 @@ pub(crate) fn run(ros: config::Settings, scope: &Scope) -> rosless_cli::Result<(
     })?;
     publish_status(&event_loop, &node, &controller)?;
     let mut app = App { state, changed: true, ..App::default() };
-    let all_heard = || controller.silent_announcers() == 0 && controller.reaches_everyone();
-    let ended = event_loop.hear_everybody(&mut app, HEARING, |_| all_heard()).and_then(|heard| {
+    let ended = event_loop.hear_everybody(&mut app, HEARING, |_| controller.all_heard()).and_then(|heard| {
         if !heard {
-            let text = "not everybody was heard within";
-            log::warn!(target: node.logger(), "{text} {} s: a start or stop of all may miss systems", HEARING.as_secs());
+            let (text, who) = ("not everybody was heard within", controller.unheard());
+            log::warn!(target: node.logger(), "{text} {} s, a start or stop of all may miss systems: {who}", HEARING.as_secs());
         }
         for command in [Command::Start, Command::Stop] {
             serve(&event_loop, &node, &controller, command)?;

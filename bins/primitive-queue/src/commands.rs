@@ -188,14 +188,15 @@ impl Client {
         let status = self.status()?;
         let (controller, name) = (&self.controller, status.state.name());
         output::answer(&status, || {
-            let QueueStatus { depth, size, ready, active, paused, speed, .. } = &status;
+            let QueueStatus { depth, size, ready, active, paused, speed, fault, .. } = &status;
             let yes = |yes: &bool| if *yes { "yes" } else { "no" };
             format!(
-                "controller  {controller} ({})\nrobot       {name}{}\nready       {}\nqueue       {depth} of {size}\nspeed       {:.0} %",
+                "controller  {controller} ({})\nrobot       {name}{}\nready       {}\nqueue       {depth} of {size}\nspeed       {:.0} %{}",
                 if *active { "active" } else { "inactive" },
                 if *paused { ", paused" } else { "" },
                 yes(ready),
-                100.0 * speed
+                100.0 * speed,
+                fault.as_ref().map(|fault| format!("\nfault       {fault}")).unwrap_or_default()
             )
         });
         Ok(())

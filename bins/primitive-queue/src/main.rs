@@ -121,7 +121,7 @@ enum Command {
         #[arg(long, short, value_name = "FILE.svg")]
         output: Option<PathBuf>,
         /// Joint angles to start from: six numbers with commas
-        #[arg(long, value_delimiter = ',', num_args = 6, allow_hyphen_values = true, value_name = "RAD")]
+        #[arg(long, value_delimiter = ',', num_args = 1, allow_hyphen_values = true, value_name = "RAD,…")]
         from: Option<Vec<f64>>,
         #[command(flatten)]
         robot: RobotArguments,
@@ -189,7 +189,9 @@ fn run(arguments: Arguments, settings: config::Settings) -> Result<()> {
             let program = read(&file)?;
             let mut robot = robot.settings();
             robot.initial_joints = from.unwrap_or(robot.initial_joints);
-            let plot = plot::Plot::simulate(&program, &robot).map_err(Failure::usage)?;
+            // In the words of who typed it.
+            let wrong = |reason: String| Failure::usage(reason.replace("initial_joints", "--from"));
+            let plot = plot::Plot::simulate(&program, &robot).map_err(wrong)?;
             let svg = plot.svg(&file.display().to_string());
             match path {
                 Some(path) => {

@@ -390,6 +390,7 @@ impl Running {
                     None => log::info!(target: self.node.logger(), "the robot has no fault any more"),
                 }
                 self.tell(&Report::Fault { fault });
+                self.told_queue = None;
             }
             Output::Event(event) => {
                 if matches!(event, Event::Accepted { .. } | Event::Refused { .. }) {
@@ -485,6 +486,7 @@ impl Running {
             active: self.active,
             paused: self.paused,
             speed: self.speed,
+            fault: self.controller.fault().cloned(),
         };
         let data = serde_json::to_string(&status).unwrap_or_default();
         self.topics.queue.publish(&msg::String { data });

@@ -104,6 +104,8 @@ pub(crate) enum Command {
     Pkg(elsewhere::Words),
     #[command(hide = true)]
     Component(elsewhere::Words),
+    /// A crate with a node of your own
+    New(new::New),
     /// What this is, how it was built, and what is in it
     Version(version::Version),
     /// Print a shell completion script

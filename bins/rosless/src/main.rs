@@ -79,6 +79,7 @@ fn run(command: Command, environment: &Environment) -> Result<()> {
         Command::Down(command) => command.run(environment),
         Command::Status(command) => command.run(environment),
         Command::Logs(command) => command.run(environment),
+        Command::New(command) => command.run(environment),
         Command::Version(command) => command.run(environment),
         Command::Look(command) => command.run(environment),
         Command::Daemon(_) => {

@@ -11,7 +11,7 @@ use rosless_kinematics::{JOINTS, Joints, builtin};
 use rosless_motion::{MotionLimits, Planner};
 use rosless_ur::{
     rtde::SoftwareVersion,
-    sim::{Controller, Options, controller::COMMANDS},
+    sim::{Controller, Options, controller::pendant::COMMANDS},
 };
 
 /// A simulated controller of a UR robot: RTDE on port 30004, dashboard on 29999, scripts on 30001 and 30002.

@@ -373,11 +373,6 @@ impl BagWriter {
         }
     }
 
-    /// Free text that goes into the metadata.
-    pub fn set_custom(&mut self, key: &str, value: String) {
-        self.options.custom.insert(key.to_owned(), value);
-    }
-
     /// Adds a file; only MCAP has room for it.
     ///
     /// # Errors

@@ -152,7 +152,11 @@ pub(crate) fn json_text(json: serde_json::Result<String>) -> String {
 pub fn answer(json: &impl serde::Serialize, text: impl FnOnce() -> String) {
     match is_json() {
         true => json_line(json),
-        false => out!("{}", text()),
+        false => match text() {
+            // No words are no line, either.
+            text if text.is_empty() => {}
+            text => out!("{text}"),
+        },
     }
 }
 

@@ -219,6 +219,17 @@ impl<S: 'static> Session<S> {
         Err(Failure::unknown("node", &name, known.iter().map(String::as_str)))
     }
 
+    /// Waits for a node, or for a service of it: a node behind a bridge is known by its services alone.
+    ///
+    /// # Errors
+    /// As [`find_node`](Self::find_node).
+    pub fn find_node_offering(&self, name: &str, service: &str) -> Result<String> {
+        let node = absolute(name);
+        let service = format!("{node}/{service}");
+        let there = |graph: &Graph| graph.has_node(&node) || graph.services().contains_key(&service);
+        if there(&*self.discover(there)?) { Ok(node) } else { self.find_node(name) }
+    }
+
     /// What to say when no node of that name is in this namespace: where else one is.
     pub fn elsewhere(&self, node: &str) -> String {
         let (graph, own) = (self.graph(), self.node.namespace());

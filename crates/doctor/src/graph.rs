@@ -21,17 +21,8 @@ pub(crate) fn participants(graph: &Graph, own: GidPrefix) -> Vec<Finding> {
     }
     let mut vendors = BTreeMap::<Vendor, usize>::new();
     others.values().for_each(|vendor| *vendors.entry(*vendor).or_default() += 1);
-    let list: Vec<_> = vendors.iter().map(|(vendor, count)| format!("{count} {}", name(*vendor))).collect();
+    let list: Vec<_> = vendors.iter().map(|(vendor, count)| format!("{count} {vendor}")).collect();
     vec![Finding::ok("participants", format!("{} others: {}", others.len(), list.join(", ")))]
-}
-
-fn name(vendor: Vendor) -> String {
-    match vendor {
-        Vendor::Cyclone => "Cyclone DDS".to_owned(),
-        Vendor::FastDds => "Fast DDS".to_owned(),
-        Vendor::RustDds => "RustDDS (rosless)".to_owned(),
-        Vendor::Other([a, b]) => format!("vendor {a:02x}.{b:02x}"),
-    }
 }
 
 pub(crate) fn names(graph: &Graph) -> Vec<Finding> {

@@ -37,11 +37,6 @@ pub fn status(level: Level, text: &str, id: Option<&str>) -> String {
     message.to_string()
 }
 
-/// Remarks that hold no longer.
-pub fn remove_status(ids: &[&str]) -> String {
-    json!({"op": "removeStatus", "statusIds": ids}).to_string()
-}
-
 /// New channels.
 pub fn advertise<'a>(channels: impl Iterator<Item = &'a Channel>) -> String {
     let channels: Vec<_> = channels

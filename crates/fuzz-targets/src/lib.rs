@@ -11,7 +11,8 @@ use rosless_engine::Engine as _;
 use rosless_graph::config::ParameterOverrides;
 use rosless_motion::{Hardware as _, MotionLimits, Planner};
 use rosless_natnet::{
-    Client, Config, Input as NatnetInput, Message as Packet, Scene, Server, ServerInput, Version,
+    Client, Input as NatnetInput, Message as Packet, Scene, Server, ServerInput, Settings as NatnetSettings,
+    Version,
 };
 use rosless_protocol::{
     Dialect, Now, Wall,
@@ -341,7 +342,7 @@ pub fn natnet(input: &[u8]) {
         [Version::V3_0, Version::new(3, 1), Version::new(4, 0), Version::V4_1, Version::NEWEST];
     let Some((choice, mut rest)) = input.split_first() else { return };
     let version = VERSIONS[usize::from(*choice) % VERSIONS.len()];
-    let mut client = Client::new(Config { server: SERVER, name: "fuzzed".to_owned() });
+    let mut client = Client::new(NatnetSettings { server: SERVER, name: "fuzzed".to_owned() });
     let mut server = Server::new(Scene { rate: 1.0, ..Scene::default() });
     let mut now = Now::after(Duration::from_secs(1));
     while let Some(([pause, low, high], more)) = rest.split_first_chunk::<3>() {

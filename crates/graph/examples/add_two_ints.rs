@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rosless_graph::{CallError, Context, Error, EventLoop, Result, config};
+use rosless_graph::{CallError, Context, Error, EventLoop, Introspection, Result, config};
 use rosless_wire::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse};
 
 fn main() -> Result<()> {
@@ -22,10 +22,12 @@ fn number(text: &str) -> Result<i64> {
 fn serve(context: &Context) -> Result<()> {
     let node = context.node("add_two_ints_server")?;
     let event_loop = EventLoop::<()>::new(context)?;
-    event_loop.serve::<AddTwoInts>(&node, "add_two_ints", |_, request, responder| {
+    let server = event_loop.serve::<AddTwoInts>(&node, "add_two_ints", |_, request, responder| {
         log::info!("{} + {}", request.a, request.b);
         responder.reply(&AddTwoIntsResponse { sum: request.a.wrapping_add(request.b) });
     })?;
+    // `rosless service echo /add_two_ints` shows every call.
+    server.configure_introspection(Introspection::Contents)?;
     event_loop.run(&mut ())
 }
 

@@ -1,23 +1,56 @@
-//! An action server: `cargo run --example fibonacci`, then
+//! An action server and its client: `cargo run --example fibonacci`, then `… --example fibonacci -- 5` or
 //! `rosless action send_goal --feedback /fibonacci example_interfaces/action/Fibonacci '{order: 5}'`.
 
 use std::time::Duration;
 
 use rosless_graph::{
-    Context, EventLoop, Result,
-    action::{CancelResponse, GoalHandle, GoalResponse},
+    Context, Error, EventLoop, Result,
+    action::{CancelResponse, GoalHandle, GoalResponse, GoalUpdate},
     config,
 };
-use rosless_wire::example_interfaces::action::{Fibonacci, FibonacciFeedback, FibonacciResult};
+use rosless_wire::example_interfaces::action::{
+    Fibonacci, FibonacciFeedback, FibonacciGoal, FibonacciResult,
+};
 
 /// How often each goal gets a number.
 const STEP: Duration = Duration::from_millis(100);
 
 fn main() -> Result<()> {
-    let (settings, _) = config::settings_or_exit();
+    let (settings, args) = config::settings_or_exit();
     let context = Context::new(settings)?;
+    match args.get(1) {
+        None => serve(&context),
+        Some(text) => {
+            let order = text.parse().map_err(|error| Error::Usage(format!("'{text}': {error}")))?;
+            ask(&context, FibonacciGoal { order })
+        }
+    }
+}
+
+/// Sends a goal and follows it to its end.
+fn ask(context: &Context, goal: FibonacciGoal) -> Result<()> {
+    let node = context.node("fibonacci_client")?;
+    let event_loop = EventLoop::<bool>::new(context)?;
+    let client = event_loop.action_client::<Fibonacci>(&node, "fibonacci")?;
+    let (answer, result) = (Duration::from_secs(5), Duration::from_secs(60));
+    client.send_goal(goal, answer, result, |over, update| match update {
+        GoalUpdate::Accepted(_) | GoalUpdate::Status(_) => {}
+        GoalUpdate::Feedback(feedback) => log::info!("so far: {:?}", feedback.sequence),
+        GoalUpdate::Ended(state, result) => {
+            log::info!("{state:?}: {:?}", result.sequence);
+            *over = true;
+        }
+        GoalUpdate::Rejected | GoalUpdate::Failed(_) => {
+            log::error!("{update:?}");
+            *over = true;
+        }
+    });
+    event_loop.run_until(&mut false, answer + result, |over| *over).map(drop)
+}
+
+fn serve(context: &Context) -> Result<()> {
     let node = context.node("fibonacci_server")?;
-    let event_loop = EventLoop::<Vec<(GoalHandle<Fibonacci>, Vec<i32>)>>::new(&context)?;
+    let event_loop = EventLoop::<Vec<(GoalHandle<Fibonacci>, Vec<i32>)>>::new(context)?;
     event_loop.action_server::<Fibonacci>(
         &node,
         "fibonacci",

@@ -2,11 +2,14 @@
 
 use std::{
     cell::Cell,
+    fmt,
     time::{Duration, Instant},
 };
 
-/// What happened to the samples of a subscription or the requests of a service.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+use serde::{Deserialize, Serialize};
+
+/// What happened to the samples of a subscription or the requests of a service, or to all of a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Delivered to the callback.
     pub received: u64,
@@ -18,6 +21,37 @@ pub struct Counters {
     pub lost: u64,
     /// Replies that were dropped: their asker had no reader for them, or did not read.
     pub unanswered: u64,
+}
+
+impl Counters {
+    /// Whether all that came could be used, and all that was asked was answered.
+    pub fn is_clean(&self) -> bool {
+        *self == Self { received: self.received, ..Self::default() }
+    }
+
+    pub(crate) fn to_numbers(self) -> [u64; 5] {
+        [self.received, self.undecodable, self.wrong_type, self.lost, self.unanswered]
+    }
+
+    pub(crate) fn from_numbers([received, undecodable, wrong_type, lost, unanswered]: [u64; 5]) -> Self {
+        Self { received, undecodable, wrong_type, lost, unanswered }
+    }
+}
+
+impl fmt::Display for Counters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} samples received", self.received)?;
+        let faults = [
+            (self.lost, "lost"),
+            (self.undecodable, "not decodable"),
+            (self.wrong_type, "of another type"),
+            (self.unanswered, "replies dropped"),
+        ];
+        faults
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .try_for_each(|(count, what)| write!(f, ", {count} {what}"))
+    }
 }
 
 /// Lets a burst pass, and then one per interval: what strangers cause must fill neither logs nor disks.

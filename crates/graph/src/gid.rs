@@ -33,12 +33,7 @@ impl Gid {
 
     /// Whose middleware it is.
     pub fn vendor(&self) -> Vendor {
-        match [self.0[0], self.0[1]] {
-            [0x01, 0x10] => Vendor::Cyclone,
-            [0x01, 0x0f] => Vendor::FastDds,
-            [0x01, 0x12] => Vendor::RustDds,
-            other => Vendor::Other(other),
-        }
+        self.prefix().vendor()
     }
 
     /// Bounds of the gids of a participant's endpoints.
@@ -58,6 +53,29 @@ impl Gid {
 
     pub(crate) fn guid(&self) -> rustdds::GUID {
         rustdds::GUID::from_bytes(self.0)
+    }
+}
+
+impl GidPrefix {
+    /// Whose middleware it is.
+    pub fn vendor(&self) -> Vendor {
+        match [self.0[0], self.0[1]] {
+            [0x01, 0x10] => Vendor::Cyclone,
+            [0x01, 0x0f] => Vendor::FastDds,
+            [0x01, 0x12] => Vendor::RustDds,
+            other => Vendor::Other(other),
+        }
+    }
+}
+
+impl fmt::Display for Vendor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cyclone => f.write_str("Cyclone DDS"),
+            Self::FastDds => f.write_str("Fast DDS"),
+            Self::RustDds => f.write_str("RustDDS (rosless)"),
+            Self::Other([a, b]) => write!(f, "vendor {a:02x}.{b:02x}"),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use rosless_engine::Wall;
-use rosless_wire::{Message, builtin_interfaces::msg::Time};
+use rosless_wire::{Definitions, Message, builtin_interfaces::msg::Time};
 
 use crate::{
     Context, Error, Gid, Publisher, RawPublisher, Result, Topic, TypeAndHash,
@@ -48,6 +48,8 @@ pub(crate) struct NodeServices {
     /// What `/clock` said last.
     pub(crate) sim_time: RefCell<Time>,
     pub(crate) closed: Cell<bool>,
+    /// Of its endpoints' types, as far as not everybody knows them, and not yet looked at by who describes them.
+    pub(crate) definitions: RefCell<Vec<Definitions>>,
 }
 
 impl std::fmt::Debug for NodeServices {
@@ -216,6 +218,14 @@ impl Node {
         let topic = self.resolve_topic(name)?;
         let qos = self.override_qos(&topic, side, qos)?;
         Ok(TopicSpec { burst: room, ..TopicSpec::topic(&topic, type_name, type_hash, qos)? })
+    }
+
+    /// From now on the node can describe these types to whoever asks.
+    pub(crate) fn know(&self, definitions: Definitions) {
+        let mut known = self.0.services.definitions.borrow_mut();
+        if !definitions.is_empty() && !known.contains(&definitions) {
+            known.push(definitions);
+        }
     }
 
     pub(crate) fn endpoint_added(&self, endpoint: Endpoint) {

@@ -1,7 +1,6 @@
 //! What every node offers without being asked: parameter services, type descriptions, and simulated time.
 
 use std::{
-    cell::OnceCell,
     collections::BTreeMap,
     rc::{Rc, Weak},
 };
@@ -80,14 +79,17 @@ impl<S: 'static> Handle<S> {
         let mut closers = self.serve_parameters(node)?;
         if node.parameter(START_TYPE_DESCRIPTION_SERVICE) == Ok(true) {
             // Made when somebody asks: most nodes never are.
-            let registry = Rc::new(OnceCell::new());
+            let mut registry = None;
+            let inner = Rc::downgrade(node.inner());
             let server = self.serve_with::<GetTypeDescription>(
                 node,
                 "~/get_type_description",
                 Qos::services(),
                 move |_, request, responder| {
-                    responder
-                        .reply(&descriptions::describe(registry.get_or_init(Registry::embedded), &request));
+                    let registry = registry.get_or_insert_with(Registry::embedded);
+                    let own = inner.upgrade().map(|inner| inner.services.definitions.take());
+                    own.unwrap_or_default().into_iter().for_each(|texts| registry.add_definitions(texts));
+                    responder.reply(&descriptions::describe(registry, &request));
                 },
             )?;
             closers.push(Box::new(|| server.close()));

@@ -33,6 +33,7 @@ impl<M> std::fmt::Debug for Publisher<M> {
 impl<M: Message> Publisher<M> {
     pub(crate) fn new(node: &Node, topic: Topic<'_>) -> Result<Self> {
         let spec = node.topic_spec(Side::Publisher, topic, (M::TYPE_NAME, M::TYPE_HASH))?;
+        node.know(M::DEFINITIONS);
         let raw = RawPublisher::new(node, spec)?;
         Ok(Self { raw, message: PhantomData })
     }

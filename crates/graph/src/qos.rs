@@ -7,6 +7,8 @@ use rustdds::{
     policy::{self, ResourceLimits},
 };
 
+use crate::graph::EndpointKind;
+
 /// How hard a publisher tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reliability {
@@ -222,7 +224,7 @@ impl Qos {
         self.writer_policies("").compliance_failure_wrt(&requested).is_none()
     }
 
-    pub(crate) fn from_policies(qos: &QosPolicies) -> Self {
+    pub(crate) fn from_policies(kind: EndpointKind, qos: &QosPolicies) -> Self {
         let (liveliness, lease) = match qos.liveliness() {
             Some(policy::Liveliness::ManualByTopic { lease_duration }) => {
                 (Liveliness::ManualByTopic, std_duration(lease_duration))
@@ -236,7 +238,10 @@ impl Qos {
         Self {
             reliability: match qos.reliability() {
                 Some(policy::Reliability::Reliable { .. }) => Reliability::Reliable,
-                _ => Reliability::BestEffort,
+                Some(policy::Reliability::BestEffort) => Reliability::BestEffort,
+                // What is not said is the default of DDS, which is not the same for both; new Cyclone leaves it out.
+                None if kind == EndpointKind::Writer => Reliability::Reliable,
+                None => Reliability::BestEffort,
             },
             durability: match qos.durability() {
                 None | Some(policy::Durability::Volatile) => Durability::Volatile,
@@ -368,9 +373,16 @@ mod tests {
             Qos::default().keep_all(),
             Qos { deadline: Some(Duration::from_millis(250)), ..Qos::default() },
         ] {
-            assert_eq!(Qos::from_policies(&qos.writer_policies("")), qos);
-            assert_eq!(Qos::from_policies(&qos.reader_policies("", 64)), qos);
+            assert_eq!(Qos::from_policies(EndpointKind::Writer, &qos.writer_policies("")), qos);
+            assert_eq!(Qos::from_policies(EndpointKind::Reader, &qos.reader_policies("", 64)), qos);
         }
+    }
+
+    #[test]
+    fn what_is_not_said_is_the_default_of_dds() {
+        let silent = QosPolicies::default();
+        assert_eq!(Qos::from_policies(EndpointKind::Writer, &silent).reliability, Reliability::Reliable);
+        assert_eq!(Qos::from_policies(EndpointKind::Reader, &silent).reliability, Reliability::BestEffort);
     }
 
     #[test]

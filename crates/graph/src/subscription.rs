@@ -106,10 +106,12 @@ impl Inbox {
         self.node.context().graph().matched(&self.gid).count()
     }
 
-    fn count(&self, change: impl FnOnce(&mut Counters)) {
-        let mut counters = self.counters.get();
-        change(&mut counters);
-        self.counters.set(counters);
+    fn count(&self, change: impl Fn(&mut Counters)) {
+        for counted in [&self.counters, &self.node.context().0.counters] {
+            let mut counters = counted.get();
+            change(&mut counters);
+            counted.set(counters);
+        }
     }
 
     pub(crate) fn undecodable(&self, publisher: Option<Gid>, reason: &dyn std::fmt::Display) {
@@ -301,6 +303,7 @@ impl<S: 'static> Handle<S> {
         mut callback: impl FnMut(&mut S, Sample<M>) + 'static,
     ) -> Result<Subscription<S>> {
         let spec = node.topic_spec(Side::Subscription, topic.into(), (M::TYPE_NAME, M::TYPE_HASH))?;
+        node.know(M::DEFINITIONS);
         self.add_subscription(node, spec, move |app, sample, inbox| {
             match cdr::from_body(&sample.body, sample.order) {
                 Ok(message) => {

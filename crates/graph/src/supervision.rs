@@ -12,7 +12,7 @@ use std::{
 
 use rustdds::liveness::Liveness;
 
-use crate::{EventLoop, Timer};
+use crate::{Counters, EventLoop, Timer};
 
 /// RustDDS's threads turn at least every five seconds while they are well.
 const LONGEST_TURN: Duration = Duration::from_secs(12);
@@ -78,6 +78,8 @@ pub enum Word {
     Alive,
     /// The end has begun and may take a moment.
     Stopping,
+    /// Not all that came could be used: how much so far.
+    Counted(Counters),
 }
 
 impl Word {
@@ -85,8 +87,26 @@ impl Word {
         [(Self::Ready, "READY=1"), (Self::Alive, "WATCHDOG=1"), (Self::Stopping, "STOPPING=1")];
 }
 
+/// In front of the numbers of [`Word::Counted`]; systemd leaves it alone and shows the words of `STATUS=` instead.
+const COUNTERS: &str = "X_COUNTERS=";
+
+impl Word {
+    fn parse(line: &[u8]) -> Option<Self> {
+        let line = str::from_utf8(line).ok()?;
+        let Some(numbers) = line.strip_prefix(COUNTERS) else {
+            return Self::TEXTS.iter().find(|(_, text)| *text == line).map(|(word, _)| *word);
+        };
+        let numbers: Vec<u64> = numbers.split(' ').map_while(|number| number.parse().ok()).collect();
+        Some(Self::Counted(Counters::from_numbers(numbers.try_into().ok()?)))
+    }
+}
+
 impl fmt::Display for Word {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::Counted(counters) = self {
+            let numbers = counters.to_numbers().map(|number| number.to_string()).join(" ");
+            return write!(f, "STATUS={counters}\n{COUNTERS}{numbers}");
+        }
         f.write_str(Self::TEXTS.iter().find(|(word, _)| word == self).map_or("", |(_, text)| text))
     }
 }
@@ -118,8 +138,7 @@ impl Ear {
         let mut buffer = [0; 4096];
         while let Ok(length) = self.socket.recv(&mut buffer) {
             let lines = buffer[..length].split(|byte| *byte == b'\n');
-            let word = |line: &[u8]| Word::TEXTS.iter().find(|(_, text)| text.as_bytes() == line);
-            heard.extend(lines.filter_map(word).map(|(word, _)| *word));
+            heard.extend(lines.filter_map(Word::parse));
         }
         heard
     }
@@ -152,7 +171,14 @@ impl<S: 'static> EventLoop<S> {
         let mut timers = vec![self.once(Duration::ZERO, move |_| ready.say(Word::Ready))];
         if let Some(watchdog) = supervisor.watchdog {
             let alive = supervisor.clone();
+            let (handle, mut told) = (self.handle(), Counters::default());
             timers.push(self.timer(watchdog / 2, move |_| {
+                let counters = handle.context().map(|context| context.counters()).unwrap_or_default();
+                // What was received is no news by itself.
+                if (Counters { received: told.received, ..counters }) != told {
+                    told = counters;
+                    alive.say(Word::Counted(counters));
+                }
                 let idle = dds.iter().map(Liveness::idle).max().unwrap_or_default();
                 if idle < LONGEST_TURN {
                     alive.say(Word::Alive);
@@ -186,6 +212,11 @@ mod tests {
         supervisor.say(Word::Alive);
         supervisor.socket.send(b"STATUS=busy\nSTOPPING=1\n").unwrap();
         assert_eq!(ear.listen(), [Word::Ready, Word::Alive, Word::Stopping]);
+        let counted = Word::Counted(Counters { received: 7, lost: 2, ..Counters::default() });
+        assert_eq!(counted.to_string(), "STATUS=7 samples received, 2 lost\nX_COUNTERS=7 0 0 2 0");
+        supervisor.say(counted);
+        supervisor.socket.send(b"X_COUNTERS=1 2\nX_COUNTERS=1 2 3 4 5 6\nX_COUNTERS=\xff\n").unwrap();
+        assert_eq!(ear.listen(), [counted], "what is no such number is left out");
 
         let path = env::temp_dir().join(format!("rosless-ear-{}", std::process::id()));
         let socket = UnixDatagram::bind(&path).unwrap();

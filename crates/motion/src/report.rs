@@ -309,6 +309,9 @@ pub struct QueueStatus {
     /// The share of the speed it moves with, 0 to 1.
     #[serde(default = "full_speed")]
     pub speed: f64,
+    /// Why the robot does not move, if it has a fault: for whoever comes after it was told on `~/events`.
+    #[serde(default)]
+    pub fault: Option<Fault>,
 }
 
 fn full_speed() -> f64 {

@@ -37,7 +37,8 @@ const WANTED: [Option<u32>; 3] = [None, Some(0x1f), Some(0x03)];
 
 /// Whom to connect to.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct Settings {
+    /// Where Motive runs.
     pub server: Ipv4Addr,
     /// What the client calls itself.
     pub name: String,
@@ -46,14 +47,18 @@ pub struct Config {
 /// What happens to a client.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
+    /// A datagram came.
     Datagram {
+        /// Who sent it.
         from: IpAddr,
+        /// What is in it.
         bytes: &'a [u8],
         /// Whether it came where commands are answered; frames of a multicast stream come elsewhere.
         over_commands: bool,
     },
     /// Something could not be sent, and why.
     Unsent(String),
+    /// A take is to begin or to end.
     Take(Take),
     /// One frame is wanted over the way that commands take: it comes also where multicast does not.
     AskForFrame,
@@ -64,6 +69,7 @@ pub enum Input<'a> {
 pub enum Take {
     /// With the name of the take.
     Start(String),
+    /// The one that runs.
     Stop,
 }
 
@@ -78,6 +84,7 @@ pub enum Output {
     Frame(Box<Frame>, Wall),
     /// The descriptions are there, or others than before.
     Described(Vec<Description>),
+    /// How it stands with the server has changed.
     Link(Link),
     /// What became of the last [`Take`]: its name, or the reason why not.
     Taken(Result<String, String>),
@@ -95,6 +102,7 @@ pub enum Link {
     Unsupported(Version),
     /// It answers; the first frame is awaited.
     Connected,
+    /// It answers, and frames come.
     Streaming,
     /// It answers, and sends no frames.
     Quiet,
@@ -131,23 +139,31 @@ impl fmt::Display for Link {
 /// What there is to tell.
 #[derive(Clone, Debug, Default)]
 pub struct Status {
+    /// How it stands with the server.
     pub link: Link,
+    /// How the server introduced itself.
     pub server: Option<ServerInfo>,
+    /// What came, and what did not.
     pub counts: Counts,
-    /// Datagrams of the server that could not be read, and what was wrong with the last.
+    /// Datagrams of the server that could not be read.
     pub malformed: u64,
+    /// What was wrong with the last of them.
     pub last_malformed: Option<crate::Malformed>,
-    /// Datagrams that others sent, and who sent the last frame among them.
+    /// Datagrams that others sent.
     pub foreign: u64,
+    /// Who sent the last frame among them.
     pub foreign_frames: Option<IpAddr>,
     /// Frames whose capture could not be dated; they have the time of their arrival.
     pub undated: u64,
+    /// How the server's clock is related to ours, once that is known.
     pub clock: Option<Relation>,
     /// Nanoseconds to add to the server's clock for ours, wall time.
     pub offset: Option<i64>,
     /// Nanoseconds from the last capture to its arrival here.
     pub latency: Option<i64>,
+    /// Frames say that the server records.
     pub recording: bool,
+    /// Frames are those of a recording that is played or edited.
     pub editing: bool,
     /// A frame came over the way that commands take.
     pub frame_on_request: bool,
@@ -170,7 +186,7 @@ struct Order {
 /// A client of one server. [`Engine`] says how it is driven.
 #[derive(Debug)]
 pub struct Client {
-    config: Config,
+    settings: Settings,
     status: Status,
     sequence: Sequence,
     clock: Clock,
@@ -197,9 +213,9 @@ pub struct Client {
 
 impl Client {
     /// A client that greets the server as soon as it is woken.
-    pub fn new(config: Config) -> Self {
+    pub fn new(settings: Settings) -> Self {
         Self {
-            config,
+            settings,
             status: Status::default(),
             sequence: Sequence::default(),
             clock: Clock::default(),
@@ -456,7 +472,7 @@ impl Client {
         let own = |text: &str| text.parse().unwrap_or(0);
         let program =
             Version::new(own(env!("CARGO_PKG_VERSION_MAJOR")), own(env!("CARGO_PKG_VERSION_MINOR")));
-        let hello = Hello { name: self.config.name.clone(), program, natnet: Version::NEWEST };
+        let hello = Hello { name: self.settings.name.clone(), program, natnet: Version::NEWEST };
         self.send(&Message::Connect(Some(hello)));
         self.greet = now.mono + GREETING;
     }
@@ -492,7 +508,7 @@ impl Engine for Client {
 
     fn handle(&mut self, input: Input<'_>, now: Now) {
         match input {
-            Input::Datagram { from, bytes, .. } if from != IpAddr::V4(self.config.server) => {
+            Input::Datagram { from, bytes, .. } if from != IpAddr::V4(self.settings.server) => {
                 self.status.foreign += 1;
                 if let Some([7, 0]) = bytes.first_chunk() {
                     self.status.foreign_frames = Some(from);

@@ -10,17 +10,23 @@ use crate::{
 pub struct Frame {
     /// Counts up by one; starts anew with the server, and where a recording is played, with the recording.
     pub number: i32,
+    /// By asset: the same positions again that [`markers`](Self::markers) has with labels.
     pub marker_sets: Vec<MarkerSet>,
     /// Markers that belong to nothing, as versions before labels had them.
     pub other_markers: Vec<[f32; 3]>,
+    /// Every rigid body that the server streams, tracked or not.
     pub rigid_bodies: Vec<Body>,
+    /// Skeletons with all their bones.
     pub skeletons: Vec<Skeleton>,
     /// Trained marker sets, from 4.1 on.
     pub assets: Vec<Asset>,
     /// Every marker, labelled or not.
     pub markers: Vec<LabeledMarker>,
+    /// What force plates measured since the last frame.
     pub force_plates: Vec<Analog>,
+    /// What other analog devices measured since the last frame.
     pub devices: Vec<Analog>,
+    /// SMPTE time code and its sub-frame, 0 without a generator.
     pub timecode: [u32; 2],
     /// Seconds in the server's own time.
     pub timestamp: f64,
@@ -39,7 +45,9 @@ pub struct Frame {
 /// Positions of the markers of one asset, by its name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MarkerSet {
+    /// Of the asset.
     pub name: String,
+    /// In the order of its description.
     pub markers: Vec<[f32; 3]>,
 }
 
@@ -48,26 +56,33 @@ pub struct MarkerSet {
 pub struct Body {
     /// For a bone, that of its skeleton in the upper half.
     pub id: i32,
+    /// Of its pivot.
     pub position: [f32; 3],
     /// x, y, z, w.
     pub orientation: [f32; 4],
     /// Mean error of its markers.
     pub error: f32,
+    /// Bits; [`is_tracked`](Self::is_tracked) says what is known of them.
     pub flags: u16,
 }
 
 /// The bones of one skeleton.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Skeleton {
+    /// As in its description.
     pub id: i32,
+    /// In the order of its description.
     pub bones: Vec<Body>,
 }
 
 /// Bones and markers of a trained marker set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Asset {
+    /// As in its description.
     pub id: i32,
+    /// In the order of its description.
     pub bones: Vec<Body>,
+    /// In the order of its description.
     pub markers: Vec<LabeledMarker>,
 }
 
@@ -76,16 +91,22 @@ pub struct Asset {
 pub struct LabeledMarker {
     /// That of the asset in the upper half, that within the asset, from 1, in the lower.
     pub id: i32,
+    /// Of its centre.
     pub position: [f32; 3],
+    /// Diameter.
     pub size: f32,
+    /// Bits that say where it comes from: occluded, reconstructed, filled from the model.
     pub flags: u16,
+    /// Mean distance of the cameras' rays from it.
     pub residual: f32,
 }
 
 /// A force plate or another device: samples of each channel since the last frame.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Analog {
+    /// As in its description.
     pub id: i32,
+    /// Samples of each, in the order of its description.
     pub channels: Vec<Vec<f32>>,
 }
 

@@ -15,7 +15,6 @@
 //! assert_eq!(Message::decode(&datagram, Version::V4_1), Ok(echo));
 //! ```
 #![forbid(unsafe_code)]
-#![allow(missing_docs, reason = "fields are named as NatNet names them")]
 
 mod bytes;
 mod client;
@@ -27,7 +26,7 @@ mod sequence;
 mod server;
 
 pub use bytes::Malformed;
-pub use client::{Client, Config, Input, Link, Output, Status, Take};
+pub use client::{Client, Input, Link, Output, Settings, Status, Take};
 pub use clock::{Clock, Relation};
 pub use frame::{Analog, Asset, Body, Frame, LabeledMarker, MarkerSet, Skeleton};
 pub use message::{Hello, Message, Reply, ServerInfo, Stream, Version};

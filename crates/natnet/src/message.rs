@@ -14,18 +14,25 @@ use crate::{
 /// A version of NatNet, or of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
+    /// 4 of 4.1.
     pub major: u8,
+    /// 1 of 4.1.
     pub minor: u8,
+    /// Of programs, mostly.
     pub build: u8,
+    /// Of programs, mostly.
     pub revision: u8,
 }
 
 impl Version {
+    /// The oldest that is read here.
     pub const V3_0: Self = Self::new(3, 0);
+    /// From here on sections carry their sizes.
     pub const V4_1: Self = Self::new(4, 1);
     /// The last one whose layout is known here.
     pub const NEWEST: Self = Self::new(4, 2);
 
+    /// Without build and revision.
     pub const fn new(major: u8, minor: u8) -> Self {
         Self { major, minor, build: 0, revision: 0 }
     }
@@ -73,20 +80,26 @@ impl fmt::Display for Version {
 /// How a client introduces itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hello {
+    /// Of the program.
     pub name: String,
+    /// Its version.
     pub program: Version,
+    /// The newest version of the packets that it reads.
     pub natnet: Version,
 }
 
 /// How a server introduces itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerInfo {
+    /// Of the program: Motive.
     pub name: String,
+    /// Its version.
     pub program: Version,
     /// The version of the packets that follow.
     pub natnet: Version,
     /// Ticks per second of its clock.
     pub frequency: u64,
+    /// Where its frames go.
     pub stream: Stream,
 }
 
@@ -114,35 +127,48 @@ impl fmt::Display for Stream {
 pub enum Reply {
     /// 0 where it was obeyed.
     Code(i32),
+    /// In words.
     Text(String),
 }
 
 /// One datagram.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
+    /// A client greets.
     Connect(Option<Hello>),
+    /// A server's answer to that.
     ServerInfo(ServerInfo),
     /// A command, in words.
     Request(String),
+    /// A server's answer to a command.
     Response(Reply),
     /// With the kinds that are wanted, one bit each, where the client says so.
     RequestModel(Option<u32>),
+    /// What there is to be captured.
     Model(Vec<Description>),
+    /// One frame is wanted.
     RequestFrame,
+    /// What was captured.
     Frame(Box<Frame>),
+    /// Something for whoever reads it.
     Text(String),
+    /// A client leaves.
     Disconnect,
+    /// A client is still there.
     KeepAlive,
-    /// With the client's time, in units of its own.
+    /// A client asks for the server's time.
     EchoRequest {
+        /// The client's time, in units of its own.
         sent: u64,
     },
+    /// A server's answer to that.
     EchoResponse {
         /// As it was in the request.
         sent: u64,
         /// Ticks of the server's clock.
         received: u64,
     },
+    /// A client looks for servers.
     Discovery(Option<Hello>),
     /// The server does not know the request.
     Unrecognized,

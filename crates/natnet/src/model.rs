@@ -9,17 +9,15 @@ use crate::{
 
 /// One thing that a server may capture.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "fields are named as NatNet names them; the others have a sentence")]
 pub enum Description {
-    MarkerSet {
-        name: String,
-        markers: Vec<String>,
-    },
+    /// The markers of one asset, by name.
+    MarkerSet { name: String, markers: Vec<String> },
+    /// A rigid body of its own.
     RigidBody(BodyDescription),
-    Skeleton {
-        name: String,
-        id: i32,
-        bones: Vec<BodyDescription>,
-    },
+    /// Bones that belong together.
+    Skeleton { name: String, id: i32, bones: Vec<BodyDescription> },
+    /// A force plate.
     ForcePlate {
         id: i32,
         serial: String,
@@ -33,6 +31,7 @@ pub enum Description {
         kinds: [i32; 2],
         channels: Vec<String>,
     },
+    /// Another analog device.
     Device {
         id: i32,
         name: String,
@@ -41,36 +40,28 @@ pub enum Description {
         kinds: [i32; 2],
         channels: Vec<String>,
     },
-    Camera {
-        name: String,
-        position: [f32; 3],
-        orientation: [f32; 4],
-    },
+    /// A camera.
+    Camera { name: String, position: [f32; 3], orientation: [f32; 4] },
     /// A trained marker set, from 4.1 on.
-    Asset {
-        name: String,
-        kind: i32,
-        id: i32,
-        bones: Vec<BodyDescription>,
-        markers: Vec<AssetMarker>,
-    },
+    Asset { name: String, kind: i32, id: i32, bones: Vec<BodyDescription>, markers: Vec<AssetMarker> },
     /// Something of a newer version.
-    Other {
-        kind: i32,
-        bytes: Vec<u8>,
-    },
+    Other { kind: i32, bytes: Vec<u8> },
 }
 
 /// A rigid body, or a bone.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BodyDescription {
+    /// As in Motive.
     pub name: String,
+    /// As in frames.
     pub id: i32,
     /// −1 or 0 without one.
     pub parent: i32,
+    /// From its parent.
     pub offset: [f32; 3],
     /// x, y, z, w; from 4.2 on.
     pub rotation: [f32; 4],
+    /// In the order of frames.
     pub markers: Vec<BodyMarker>,
 }
 
@@ -88,10 +79,15 @@ pub struct BodyMarker {
 /// A marker of a trained marker set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AssetMarker {
+    /// As in Motive.
     pub name: String,
+    /// As in frames.
     pub id: i32,
+    /// At the time of the training.
     pub position: [f32; 3],
+    /// Diameter.
     pub size: f32,
+    /// Bits without a meaning that is known here.
     pub flags: u16,
 }
 

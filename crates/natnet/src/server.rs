@@ -23,6 +23,7 @@ const MARKERS_PER_BODY: usize = 4;
 /// What is to be captured, and how the server behaves.
 #[derive(Clone, Debug)]
 pub struct Scene {
+    /// How it introduces itself.
     pub info: ServerInfo,
     /// Frames in a second.
     pub rate: f64,
@@ -42,8 +43,9 @@ pub struct Scene {
     pub drift: f64,
     /// It answers, and sends nothing else.
     pub silent: bool,
-    /// Every so many-th frame is not sent, or sent after the next; 0: none.
+    /// Every so many-th frame is not sent; 0: none.
     pub lose_every: u32,
+    /// Every so many-th frame is sent after the next; 0: none.
     pub swap_every: u32,
     /// Commands that begin so are refused.
     pub refuse: Vec<String>,
@@ -217,8 +219,11 @@ fn corner(index: usize) -> [f32; 3] {
 /// What happens to a server.
 #[derive(Clone, Debug)]
 pub enum ServerInput<'a> {
+    /// A datagram came.
     Datagram {
+        /// Who sent it.
         from: SocketAddr,
+        /// What is in it.
         bytes: &'a [u8],
     },
     /// One more rigid body, while it streams.
@@ -228,6 +233,7 @@ pub enum ServerInput<'a> {
 /// What a server wants done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerOutput {
+    /// To this client.
     Send(SocketAddr, Vec<u8>),
     /// To the multicast group.
     Multicast(Vec<u8>),
@@ -250,6 +256,7 @@ pub struct Server {
 }
 
 impl Server {
+    /// A server that begins to capture when it is woken.
     pub fn new(scene: Scene) -> Self {
         Self {
             scene,

@@ -2,6 +2,7 @@
 
 mod common;
 #[path = "../patches/new/network/left_behind.rs"]
+#[allow(clippy::wrong_self_convention, reason = "it says who is to be told")]
 mod left_behind;
 
 use std::{
@@ -18,8 +19,8 @@ use common::{
 use left_behind::LeftBehind;
 use rosless_tests::{eventually, eventually_some, DomainLease};
 use rustdds::{
-    DomainParticipant, DomainParticipantBuilder, DomainParticipantStatusEvent as Event, LostReason,
-    RTPSEntity, StatusEvented,
+    policy::History, DomainParticipant, DomainParticipantBuilder, DomainParticipantStatusEvent as Event,
+    LostReason, QosPolicies, RTPSEntity, StatusEvented,
 };
 use socket2::{Domain, Socket, Type};
 
@@ -116,6 +117,24 @@ fn topics_are_announced_by_their_endpoints_alone() {
     let at = packet[..length].windows(4).position(|bytes| bytes == head).expect("a set of endpoints") + 4;
     let set = u32::from_le_bytes(packet[at..at + 4].try_into().expect("four bytes"));
     assert_eq!(set >> 26, 0b1000, "others may tell us: {set:#x}");
+}
+
+/// Stock says that it keeps nothing.
+#[test]
+fn an_endpoint_that_keeps_all_says_that_there_is_no_limit() {
+    let lease = DomainLease::acquire();
+    let speaker = local(lease.id()).build().expect("participant");
+    let mut peer = ScriptedPeer::new(&speaker, [1, 0x10]);
+    peer.meet();
+    let keeps_all = QosPolicies::builder().history(History::KeepAll).build();
+    let _reader = reader(&speaker, "t", &keeps_all);
+    // PID_HISTORY, KEEP_ALL, LENGTH_UNLIMITED.
+    let said = parameter(0x0040, &[1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]);
+    eventually("its history is announced", SOON, || {
+        let asks = peer.nack(SUBSCRIPTIONS_READER, SUBSCRIPTIONS_WRITER, 1, 1);
+        peer.say_to_discovery(&[asks]);
+        peer.listen().iter().any(|heard| heard.body.windows(said.len()).any(|bytes| bytes == said))
+    });
 }
 
 /// Stock does not know a reader whose content filter it cannot read. Newer ROS distributions have filtered feedback and

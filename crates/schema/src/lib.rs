@@ -7,7 +7,8 @@
 //! - the [`TypeDescription`] and its RIHS01 hash, exactly as rosidl computes them;
 //! - the text `ros2 interface show` prints;
 //! - a [`MessageType`], with which a [`DynamicMessage`] is decoded from CDR, read from YAML or JSON, and
-//!   written back as any of them.
+//!   written back as any of them;
+//! - Rust types, for crates with definitions of their own: [`build`].
 //!
 //! ```
 //! use rosless_schema::{DynamicMessage, Registry, YamlStyle};
@@ -25,6 +26,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod build;
 mod cdr;
 mod csv;
 mod definition;
@@ -37,6 +39,7 @@ mod parse;
 pub mod python;
 pub mod pyyaml;
 mod registry;
+mod rust;
 mod show;
 mod value;
 mod yaml;
@@ -51,6 +54,7 @@ pub use input::{InputError, Stamp};
 pub use layout::{Element, MessageType, TypedField, ValueType};
 pub use parse::{ParseError, Source, parse};
 pub use registry::{Registry, SchemaError};
+pub use rust::generate;
 pub use show::{Comments, RULE, short_name};
 pub use value::{DynamicMessage, Value};
 pub use yaml::{YamlStyle, yaml_float, yaml_text};

@@ -135,6 +135,18 @@ impl Registry {
         self.insert(full_name, kind, file.to_owned(), Cow::Owned(text.to_owned()));
     }
 
+    /// Adds definitions that are part of a program, as `("package/kind/Name", text)`.
+    pub fn add_definitions(&mut self, texts: &'static [(&'static str, &'static str)]) {
+        self.insert_all("definitions of this program", texts);
+    }
+
+    /// Adds the definitions of another registry; those of the same name are replaced.
+    pub(crate) fn add_registry(&mut self, other: &Registry) {
+        for (name, DefinitionFile { kind, path, text, .. }) in &other.files {
+            self.insert(name.clone(), *kind, path.clone(), text.clone());
+        }
+    }
+
     fn insert(&mut self, full_name: String, kind: Kind, path: String, text: Cow<'static, str>) {
         self.files.insert(full_name, DefinitionFile { kind, path, text, parsed: OnceLock::new() });
     }

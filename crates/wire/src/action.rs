@@ -1,7 +1,7 @@
 //! What every action implies: two services and the feedback message, generic over the [`Action`].
 
 use crate::builtin_interfaces::msg::Time;
-use crate::interface::{Action, Message, Service, TypeInfo};
+use crate::interface::{Action, Definitions, Message, Service, TypeInfo};
 use crate::macros::cdr_struct;
 use crate::unique_identifier_msgs::msg::UUID;
 use serde::{Deserialize, Serialize};
@@ -92,6 +92,7 @@ macro_rules! implied {
         impl<A: Action> Message for $message<A> {
             const TYPE_NAME: &'static str = A::$info.name;
             const TYPE_HASH: &'static str = A::$info.hash;
+            const DEFINITIONS: Definitions = A::Goal::DEFINITIONS;
         }
     )*};
 }

@@ -14,6 +14,9 @@ pub struct TypeInfo {
     pub hash: &'static str,
 }
 
+/// The texts of definitions, as `("package/kind/Name", text)`.
+pub type Definitions = &'static [(&'static str, &'static str)];
+
 /// A message, or the request, response, goal, result or feedback part of a service or action.
 pub trait Message:
     Cdr + Clone + Debug + Default + PartialEq + Serialize + DeserializeOwned + Send + 'static
@@ -22,6 +25,8 @@ pub trait Message:
     const TYPE_NAME: &'static str;
     /// Hash of the definition, such as `RIHS01_df66…`.
     const TYPE_HASH: &'static str;
+    /// What a node must know to describe the type to others, beyond what all nodes know (`idl/`).
+    const DEFINITIONS: Definitions = &[];
 }
 
 /// A service.

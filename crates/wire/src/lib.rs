@@ -11,15 +11,21 @@
 //! ```
 #![forbid(unsafe_code)]
 
+// What the macros write names this crate as others do.
+extern crate self as rosless_wire;
+
 pub mod action;
 pub mod cdr;
 mod interface;
 pub mod lifecycle;
-mod macros;
+#[doc(hidden)]
+pub mod macros;
 pub mod names;
 mod packages;
 pub mod registry;
 pub mod service;
 
-pub use interface::{Action, Message, Service, TypeInfo};
+pub use interface::{Action, Definitions, Message, Service, TypeInfo};
 pub use packages::*;
+#[doc(hidden)]
+pub use serde;

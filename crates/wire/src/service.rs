@@ -1,7 +1,7 @@
 //! What every service implies.
 
 use crate::cdr::BoundedVec;
-use crate::interface::{Message, Service};
+use crate::interface::{Definitions, Message, Service};
 use crate::macros::cdr_struct;
 use crate::service_msgs::msg::ServiceEventInfo;
 use serde::{Deserialize, Serialize};
@@ -27,4 +27,5 @@ cdr_struct!(Event<S> where S: Service {
 impl<S: Service> Message for Event<S> {
     const TYPE_NAME: &'static str = S::EVENT.name;
     const TYPE_HASH: &'static str = S::EVENT.hash;
+    const DEFINITIONS: Definitions = S::Request::DEFINITIONS;
 }

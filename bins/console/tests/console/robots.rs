@@ -1,14 +1,31 @@
 //! The pages Arm and Motion in a real browser, against the real daemons.
 
 use rosless_graph::TopicQos;
-use rosless_tests::{Browser, Daemon, Rig, sibling_binary};
+use rosless_tests::{Browser, Daemon, Rig, SimUr, sibling_binary};
 use rosless_wire::std_msgs::msg::{Float32MultiArray, String as Text};
 use serde_json::{Value, json};
 
 use crate::Console;
 
+const CONSOLE: &str = env!("CARGO_BIN_EXE_rosless-console");
+
 fn program(name: &str) -> String {
-    sibling_binary(env!("CARGO_BIN_EXE_rosless-console"), name).display().to_string()
+    sibling_binary(CONSOLE, name).display().to_string()
+}
+
+/// Writes this into every field with the label.
+fn edit(browser: &mut Browser, label: &str, value: &str) {
+    browser.eval(&format!(
+        "document.querySelectorAll('[aria-label={label:?}]').forEach((e) => {{ e.value = {value:?}; e.dispatchEvent(new Event('input')); }})"
+    ));
+}
+
+/// Sees what `~/queue` tells.
+fn follow_queue(rig: &Rig<Value>) {
+    let queue = |seen: &mut Value, s: rosless_graph::Sample<Text>| {
+        *seen = serde_json::from_str(&s.message.data).unwrap();
+    };
+    rig.events.subscribe::<Text>(&rig.node, "/motion_primitive_controller/queue".latched(), queue).unwrap();
 }
 
 /// Clicks the button with these words, as soon as it may be clicked.
@@ -94,10 +111,7 @@ fn a_square_is_planned_run_seen_after_a_reload_and_stopped_by_key() {
     let member = roster.iter().find(|member| member["run"] == "primitive-queue").unwrap();
     let arguments: Vec<_> = member["args"].as_array().unwrap().iter().map(|a| a.as_str().unwrap()).collect();
     let daemon = Daemon::spawn(rig.domain.command(program("primitive-queue"), &arguments));
-    let queue = |seen: &mut Value, s: rosless_graph::Sample<Text>| {
-        *seen = serde_json::from_str(&s.message.data).unwrap();
-    };
-    rig.events.subscribe::<Text>(&rig.node, "/motion_primitive_controller/queue".latched(), queue).unwrap();
+    follow_queue(&rig);
     let console = Console::start(&rig.domain, &[]);
     let url = format!("http://{}/motion", console.host);
     browser.go(&url);
@@ -105,18 +119,13 @@ fn a_square_is_planned_run_seen_after_a_reload_and_stopped_by_key() {
     press(&mut browser, "+ Square");
     browser.until("document.querySelectorAll('.move').length === 4");
     // What cannot be is told before anything moves.
-    let edit = |label: &str, value: &str| {
-        format!(
-            "document.querySelectorAll('[aria-label={label:?}]').forEach((e) => {{ e.value = {value:?}; e.dispatchEvent(new Event('input')); }})"
-        )
-    };
     let corner = browser.eval("document.querySelector('[aria-label=\"Target of move 2\"]').value");
-    browser.eval(&edit("Target of move 2", "9 9 9"));
+    edit(&mut browser, "Target of move 2", "9 9 9");
     press(&mut browser, "Plan");
     browser.until("document.querySelector('[data-move=\"1\"]').classList.contains('wrong') && document.querySelector('main .bad')");
-    browser.eval(&edit("Target of move 2", corner.as_str().unwrap()));
+    edit(&mut browser, "Target of move 2", corner.as_str().unwrap());
     // Slow enough to be looked at.
-    browser.eval(&edit("m/s", "0.002"));
+    edit(&mut browser, "m/s", "0.002");
     press(&mut browser, "Plan");
     browser.until("document.querySelector('[data-plan=feasible]')");
     press(&mut browser, "Run");
@@ -162,4 +171,45 @@ fn a_square_is_planned_run_seen_after_a_reload_and_stopped_by_key() {
     browser.until("!document.querySelector('.viewbox.old') && !document.querySelector('.timeline.stale')");
     drop(daemon);
     browser.until("document.querySelector('.viewbox.old') && document.querySelector('.timeline.stale') && document.querySelector('#run').disabled");
+}
+
+#[test]
+fn the_motion_page_works_with_a_ur_robot_and_says_what_is_wrong_with_it() {
+    let Some(mut browser) = Browser::start() else { return };
+    let mut robot = SimUr::start(CONSOLE, &["--power-off"]);
+    let mut rig = Rig::<Value>::new();
+    let arguments = ["run", "--hardware", "ur", "--robot", "ur5e", "--address", &robot.address];
+    let _daemon = Daemon::spawn(rig.domain.command(program("primitive-queue"), &arguments));
+    follow_queue(&rig);
+    rig.until("the robot is seen", |seen| seen["fault"]["text"].is_string());
+    let console = Console::start(&rig.domain, &[]);
+    browser.go(&format!("http://{}/motion", console.host));
+    // Whoever opens the page after the fault was told learns of it as well.
+    browser.until("document.querySelector('.locked')?.innerText.includes('not powered')");
+    robot.say("power on");
+    robot.say("brake release");
+    rig.until("the robot takes moves", |seen| seen["ready"] == true);
+    browser
+        .until("document.body.innerText.includes(', ur5e') && document.body.innerText.includes('m in base')");
+    press(&mut browser, "+ Square");
+    edit(&mut browser, "m/s", "0.01");
+    press(&mut browser, "Plan");
+    browser.until("document.querySelector('[data-plan=feasible]')");
+    press(&mut browser, "Run");
+    rig.until("the robot moves", |seen| seen["state"] == "EXECUTING");
+    browser.until("parseFloat(document.querySelector('[data-status=running] i').style.width) > 0");
+    press(&mut browser, "Pause");
+    rig.until("it is held", |seen| seen["paused"] == true);
+    press(&mut browser, "Resume");
+    rig.until("it goes on", |seen| seen["paused"] == false && seen["state"] == "EXECUTING");
+    robot.say("protective stop");
+    rig.until("it has a fault", |seen| seen["fault"]["kind"] == "protective_stop");
+    browser.until("document.querySelector('.locked')?.innerText.includes('protective stop') && document.querySelector('#run').disabled");
+    robot.say("unlock");
+    press(&mut browser, "Reset");
+    rig.until("it is ready again", |seen| seen["ready"] == true && seen["state"] == "IDLE");
+    press(&mut browser, "Run");
+    rig.until("it moves again", |seen| seen["state"] == "EXECUTING");
+    browser.key("Escape");
+    rig.until("it is stopped", |seen| seen["state"] == "STOPPED" && seen["depth"] == 0);
 }

@@ -397,7 +397,18 @@ fn a_stop_of_all_is_no_success_where_somebody_may_have_been_missed() {
             "those that were heard are told all the same: {report}"
         );
         assert_eq!((&report["complete"], &report["success"]), (&false.into(), &false.into()), "{report}");
-        assert!(text(&output.stderr).contains("not everybody was heard"), "{output:?}");
+        let errors = text(&output.stderr);
+        let who = observer
+            .node
+            .context()
+            .gid()
+            .prefix()
+            .0
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>();
+        assert!(errors.contains(&who) && errors.contains("announced nothing that can be read"), "{errors}");
+        assert!(errors.contains("Name those you mean"), "{errors}");
         assert_eq!(output.status.code(), Some(1), "{output:?}");
     }
     let output = stage.command(&["stop", "good", "--json"]);

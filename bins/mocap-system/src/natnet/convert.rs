@@ -1,5 +1,7 @@
 //! Frames as messages.
 
+use std::collections::HashMap;
+
 use rosless_natnet::{Analog, Body, Frame, Model};
 use rosless_wire::{
     geometry_msgs::msg::{Point, Pose, Quaternion, Vector3, Wrench, WrenchStamped},
@@ -61,14 +63,20 @@ pub(crate) fn rigid_bodies(frame: &Frame, model: &Model, up: Up, header: Header)
         markers,
         pose: Pose { position: up.point(body.position), orientation: up.quaternion(body.orientation) },
     };
+    // Each marker is looked at once, however many bodies there are.
+    let tracked = || frame.rigid_bodies.iter().filter(|body| body.is_tracked());
+    let mut own: HashMap<i32, Vec<Marker>> = tracked().map(|body| (body.id, Vec::new())).collect();
+    for seen in frame.markers.iter().filter(|marker| !marker.is_occluded()) {
+        if let Some((asset, member)) = seen.owner()
+            && let Some(own) = own.get_mut(&asset)
+        {
+            let name = model.marker(asset, member).map(str::to_owned);
+            own.push(marker(seen.id & 0xffff, name, up.point(seen.position)));
+        }
+    }
     let mut rigidbodies = Vec::new();
-    for seen in frame.rigid_bodies.iter().filter(|body| body.is_tracked()) {
-        let own = frame.markers.iter().filter(|marker| !marker.is_occluded()).filter_map(|own| {
-            let (_, member) = own.owner().filter(|(asset, _)| *asset == seen.id)?;
-            let name = model.marker(seen.id, member).map(str::to_owned);
-            Some(marker(own.id & 0xffff, name, up.point(own.position)))
-        });
-        rigidbodies.push(body(seen, name(model, seen.id), own.collect()));
+    for seen in tracked() {
+        rigidbodies.push(body(seen, name(model, seen.id), own.remove(&seen.id).unwrap_or_default()));
     }
     let skeletons = frame.skeletons.iter().map(|skeleton| (skeleton.id, &skeleton.bones));
     let assets = frame.assets.iter().map(|asset| (asset.id, &asset.bones));
@@ -122,7 +130,7 @@ pub(crate) fn analog(frame: &Frame, model: &Model, header: Header) -> PointCloud
 #[cfg(test)]
 mod tests {
     use rosless_engine::{Engine as _, Now};
-    use rosless_natnet::{Client, Config, Input, Message, Scene, ServerInfo, Version};
+    use rosless_natnet::{Client, Input, Message, Scene, ServerInfo, Settings, Version};
 
     use super::*;
 
@@ -130,7 +138,7 @@ mod tests {
     fn scene() -> (Frame, Client) {
         let scene = Scene { bodies: 1, markers: 1, skeleton: true, analog: true, ..Scene::default() };
         let server = std::net::Ipv4Addr::LOCALHOST;
-        let mut client = Client::new(Config { server, name: "test".to_owned() });
+        let mut client = Client::new(Settings { server, name: "test".to_owned() });
         for message in
             [Message::ServerInfo(ServerInfo { natnet: Version::V4_1, ..scene.info.clone() }), scene.model()]
         {

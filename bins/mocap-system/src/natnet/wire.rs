@@ -9,7 +9,7 @@ use std::{
 use rosless_cli::{Failure, Result};
 use rosless_engine::Engine as _;
 use rosless_graph::{Handle, now};
-use rosless_natnet::{Client, Config, Input, Message, Output, Stream, Version};
+use rosless_natnet::{Client, Input, Message, Output, Settings, Stream, Version};
 use socket2::{Domain, Protocol, Socket, Type};
 
 const COMMAND_PORT: u16 = 1510;
@@ -36,8 +36,8 @@ impl Wire {
         let local = SocketAddrV4::new(interface.unwrap_or(Ipv4Addr::UNSPECIFIED), 0);
         let commands = bind(local, false)
             .map_err(|error| Failure::new(format!("cannot open a socket on {}: {error}", local.ip())))?;
-        let config = Config { server: *server.ip(), name: name.to_owned() };
-        Ok(Self { client: Client::new(config), server, interface, commands: Rc::new(commands), data: None })
+        let settings = Settings { server: *server.ip(), name: name.to_owned() };
+        Ok(Self { client: Client::new(settings), server, interface, commands: Rc::new(commands), data: None })
     }
 
     /// Puts the client on the event loop: `wire` says where it is, `act` does what is not a socket's business.

@@ -214,4 +214,11 @@ fn every_example_can_be_drawn() {
         assert!(output.status.success(), "{}", text(&output));
         assert!(output.stdout.starts_with(b"<svg ") && output.stdout.ends_with(b"</svg>\n"));
     }
+    let draw = |from| command(&lease, &["plot", &example("square.yaml"), "--from", from]).output().unwrap();
+    let (home, turned) = (draw("0,-1.57,1.57,-1.57,-1.57,0"), draw("-0.5,-1.57,1.57,-1.57,-1.57,0"));
+    assert!(home.status.success() && turned.status.success(), "{}{}", text(&home), text(&turned));
+    assert!(home.stdout != turned.stdout, "another start is another drawing");
+    let short = draw("0,1");
+    assert_eq!(short.status.code(), Some(2));
+    assert!(text(&short).contains("--from has 2 values"), "{}", text(&short));
 }

@@ -1,51 +1,18 @@
 //! A UR robot behind the controller: the simulated controller in a process of its own, on the ports of a real one.
 
-use std::{
-    cell::RefCell,
-    io::Write as _,
-    process::{ChildStdin, Command},
-    rc::Rc,
-    sync::atomic::{AtomicU32, Ordering},
-};
+use std::{cell::RefCell, rc::Rc};
 
 use rosless_graph::TopicQos as _;
 use rosless_kinematics::{Joints, urdf};
 use rosless_motion::primitive::code;
-use rosless_tests::{Daemon, sibling_binary, ur_rtde_reads};
+use rosless_tests::{SimUr, ur_rtde_reads};
 use rosless_wire::std_msgs::msg;
 
-use crate::rig::{PATIENCE, PROGRAM, Rig, blended, circ, helper, home, lin, long_ptp, ptp};
-
-/// The simulated controller.
-struct Robot {
-    process: Daemon,
-    keys: ChildStdin,
-    address: String,
-}
-
-impl Robot {
-    /// On an address of its own: a controller's ports are what they are.
-    fn start(arguments: &[&str]) -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(1);
-        let (pid, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let address = format!("127.{}.{}.{count}", 1 + pid % 250, pid / 250 % 250);
-        let mut command = Command::new(sibling_binary(PROGRAM, "sim-ur"));
-        command.args(["--bind", &address]).args(arguments);
-        let (process, keys) = Daemon::spawn_with_stdin(command);
-        process.wait_for_line("RTDE 30004", PATIENCE);
-        Self { process, keys, address }
-    }
-
-    /// Somebody does something at the robot.
-    fn say(&mut self, text: &str) {
-        writeln!(self.keys, "{text}").expect("it listens");
-        self.process.wait_for_line(&format!("done: {text}"), PATIENCE);
-    }
-}
+use crate::rig::{PROGRAM, Rig, blended, circ, helper, home, lin, long_ptp, ptp};
 
 /// A controller with such a robot, which takes moves.
-fn ready(parameters: &[&str]) -> (Rig, Robot) {
-    let robot = Robot::start(&[]);
+fn ready(parameters: &[&str]) -> (Rig, SimUr) {
+    let robot = SimUr::start(PROGRAM, &[]);
     let address = format!("address:={}", robot.address);
     let mut all = vec!["hardware:=ur", &address];
     all.extend(parameters);
@@ -165,7 +132,7 @@ fn a_protective_stop_and_a_cut_in_motion_drop_what_waits_and_need_a_reset() {
 
 #[test]
 fn garbage_on_each_port_is_survived_and_obstacles_are_named() {
-    let mut robot = Robot::start(&["--power-off", "--local"]);
+    let mut robot = SimUr::start(PROGRAM, &["--power-off", "--local"]);
     let address = format!("address:={}", robot.address);
     let mut rig = Rig::new(&["hardware:=ur", &address]);
     let named = |text: &'static str| {
@@ -174,8 +141,13 @@ fn garbage_on_each_port_is_survived_and_obstacles_are_named() {
             told.is_some_and(|event| event["fault"]["text"].as_str().is_some_and(|told| told.contains(text)))
         }
     };
-    // It may have been told before anybody listened.
-    rig.daemon.wait_for_line("not powered", PATIENCE);
+    // Whoever listens only now is told, too.
+    rig.until("not powered", |seen| {
+        let fault = seen.queue.as_ref().and_then(|queue| queue.fault.as_ref());
+        fault.is_some_and(|fault| fault.text.contains("not powered"))
+    });
+    let state = rig.cli(&["state"]);
+    assert!(String::from_utf8_lossy(&state.stdout).contains("not powered"), "{state:?}");
     robot.say("power on");
     rig.until("brakes", named("brakes are on"));
     robot.say("brake release");
@@ -204,7 +176,7 @@ fn garbage_on_each_port_is_survived_and_obstacles_are_named() {
 fn a_foreign_client_reads_the_simulated_controller_in_all_its_fields() {
     let joints = [0.1, -1.2, 1.3, -1.4, -1.5, 0.6];
     let list = joints.map(|joint: f64| joint.to_string()).join(",");
-    let robot = Robot::start(&["--joints", &list]);
+    let robot = SimUr::start(PROGRAM, &["--joints", &list]);
     let Some(told) = ur_rtde_reads(&robot.address) else { return };
     assert_eq!(told["goes_on"], true, "{told}");
     assert_eq!(told["getActualQ"], serde_json::json!(joints), "{told}");

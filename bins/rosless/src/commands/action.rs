@@ -1,6 +1,6 @@
 //! `rosless action`.
 
-use std::{cell::RefCell, collections::BTreeSet, rc::Rc, time::Duration};
+use std::{cell::RefCell, collections::BTreeSet, rc::Rc, sync::Arc, time::Duration};
 
 use clap::{Args, Subcommand};
 use rosless_graph::{
@@ -8,7 +8,7 @@ use rosless_graph::{
     action::{GoalId, GoalState},
     graph::{Endpoint, Role},
 };
-use rosless_schema::{DynamicMessage, Registry, Value, YamlStyle};
+use rosless_schema::{DynamicMessage, Element, MessageType, Registry, Value, YamlStyle};
 use rosless_wire::{
     action_msgs::{
         msg::GoalInfo,
@@ -169,28 +169,40 @@ impl SendGoal {
     fn run(&self, environment: &Environment, session: &Session) -> Result<()> {
         let action = absolute(&self.action_name);
         let registry = environment.registry()?;
-        let ty = registry.full_name(&self.action_type)?;
+        let known = registry.full_name(&self.action_type);
+        // A type that nobody knows here may be known to its server, under its full name.
+        let ty = known.as_ref().unwrap_or(&self.action_type).clone();
         let say = |text: String| {
             if !environment.json() {
                 out!("{text}")
             }
         };
-        let goal =
-            DynamicMessage::from_yaml(&registry.message_type(&format!("{ty}_Goal"))?, &self.goal, None)
-                .map_err(|error| Failure::usage(format!("{ty}: {error}")))?;
+        let read = |goal: &Arc<MessageType>| {
+            DynamicMessage::from_yaml(goal, &self.goal, None)
+                .map_err(|error| Failure::usage(format!("{ty}: {error}")))
+        };
+        let goal = match &known {
+            Ok(_) => Some(read(&registry.message_type(&format!("{ty}_Goal"))?)?),
+            Err(_) => None,
+        };
         say("Waiting for an action server to become available...".to_owned());
         let offered = self.find_server(session, &action)?;
         if !offered.contains(&ty) {
+            known?;
             return Err(Failure::new(format!("{action} is a {}, not a {ty}", joined(&offered))));
         }
+        let service = format!("{action}/_action/send_goal");
+        let types = service_types(environment, session, &service, &format!("{ty}_SendGoal"))?;
+        let goal = match goal {
+            Some(goal) => goal,
+            None => read(&goal_of(&types[0].ty).ok_or_else(|| Failure::new(format!("{ty} has no goal")))?)?,
+        };
         let id = GoalId::random();
         let feedback = Rc::new(RefCell::new(Feedback { early: Some(Vec::new()), json: environment.json() }));
         if self.feedback {
             follow_feedback(session, &registry, &action, &ty, id, feedback.clone())?;
         }
         say(format!("Sending goal:\n     {}", goal.to_yaml(YamlStyle::default())));
-        let service = format!("{action}/_action/send_goal");
-        let types = service_types(environment, session, &service, &format!("{ty}_SendGoal"))?;
         let request = with_id(&types[0], id, Some(&goal))?;
         let names = [types[0].name_and_hash(), types[1].name_and_hash()];
         let client = session.raw_client(&service, names)?;
@@ -335,6 +347,15 @@ fn cancel(session: &Session, action: &str, id: GoalId) -> Result<()> {
         false => err!("Goal canceled."),
     }
     Ok(())
+}
+
+/// The type of the goal in a request.
+fn goal_of(request: &MessageType) -> Option<Arc<MessageType>> {
+    let field = request.fields().iter().find(|field| field.name() == "goal")?;
+    match &field.value_type().element {
+        Element::Message(goal) => Some(goal.clone()),
+        Element::Base(_) => None,
+    }
 }
 
 /// A request about one goal, with the goal itself where it is offered.

@@ -13,7 +13,7 @@ use rosless_wire::lifecycle_msgs::{
 };
 use serde_json::json;
 
-use super::{HiddenNodes, names};
+use super::{HiddenNodes, Named, names};
 use crate::{
     Environment,
     cli::seconds,
@@ -118,21 +118,22 @@ impl Command {
 fn lifecycle_nodes(graph: &Graph, include_hidden: bool) -> Vec<String> {
     let services = graph.services();
     let mut nodes: Vec<_> = graph.nodes().iter().map(ToString::to_string).collect();
-    nodes.retain(|node| include_hidden || !is_hidden(node));
-    nodes.retain(|node| {
-        let state = services.get(&format!("{node}/get_state"));
-        state.is_some_and(|types| types.contains("lifecycle_msgs/srv/GetState"))
-    });
+    nodes.retain(|node| (include_hidden || !is_hidden(node)) && has_lifecycle(&services, node));
     nodes.dedup();
     nodes
+}
+
+/// Whether somebody tells the state of a node, which need not be the node itself: it may be behind a bridge.
+fn has_lifecycle(services: &Named, node: &str) -> bool {
+    let state = services.get(&format!("{node}/get_state"));
+    state.is_some_and(|types| types.contains("lifecycle_msgs/srv/GetState"))
 }
 
 /// Waits for a node with a lifecycle.
 fn find(session: &Session, name: &str) -> Result<String> {
     let node = absolute(name);
-    let graph = session.discover(|graph| lifecycle_nodes(graph, true).contains(&node))?;
-    let nodes = lifecycle_nodes(&graph, true);
-    if nodes.contains(&node) {
+    let graph = session.discover(|graph| has_lifecycle(&graph.services(), &node))?;
+    if has_lifecycle(&graph.services(), &node) {
         return Ok(node);
     }
     if graph.has_node(&node) {
@@ -140,6 +141,7 @@ fn find(session: &Session, name: &str) -> Result<String> {
             "{node} has no lifecycle; `rosless lifecycle nodes` lists those that have"
         )));
     }
+    let nodes = lifecycle_nodes(&graph, true);
     Err(Failure::unknown("node", &node, nodes.iter().map(String::as_str)))
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod elsewhere;
 pub(crate) mod generate;
 pub(crate) mod interface;
 pub(crate) mod lifecycle;
+pub(crate) mod new;
 pub(crate) mod node;
 pub(crate) mod param;
 pub(crate) mod security;

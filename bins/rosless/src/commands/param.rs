@@ -209,7 +209,7 @@ fn nodes(graph: &Graph, include_hidden: bool) -> Vec<String> {
 
 /// Waits for a node with parameters.
 fn find(session: &Session, name: &str) -> Result<String> {
-    let node = session.find_node(name)?;
+    let node = session.find_node_offering(name, "list_parameters")?;
     let service = format!("{node}/get_parameters");
     let graph = session.discover(|graph| graph.services().contains_key(&service))?;
     match graph.services().contains_key(&service) {

@@ -2,7 +2,6 @@
 
 use std::{
     cell::RefCell,
-    f64::consts::FRAC_PI_2,
     rc::Rc,
     time::{Duration, Instant},
 };
@@ -11,9 +10,8 @@ use rosless_graph::action::{GoalState, GoalUpdate};
 use rosless_wire::{
     control_msgs::{
         action::{ExecuteMotionPrimitiveSequence, ExecuteMotionPrimitiveSequenceGoal},
-        msg::{MotionArgument, MotionPrimitive, MotionPrimitiveSequence},
+        msg::MotionPrimitiveSequence,
     },
-    geometry_msgs::msg::{Point, Pose, PoseStamped, Quaternion},
     sensor_msgs::msg::JointState,
 };
 use serde_json::json;
@@ -22,11 +20,8 @@ use super::{Row, stage::Stage};
 use crate::failure::{Failure, Result};
 
 const CONTROLLER: &str = "/motion_primitive_controller";
-const START: [f64; 6] = [-FRAC_PI_2, -1.2, 1.8, -0.6 - FRAC_PI_2, -FRAC_PI_2, 0.0];
-/// Corners in the order they are passed, m.
-const CORNERS: [[f64; 2]; 5] = [[0.08, 0.42], [0.08, 0.58], [-0.08, 0.58], [-0.08, 0.42], [0.08, 0.42]];
-const HEIGHT: f64 = 0.30;
-const BLEND_RADIUS: f64 = 0.02;
+/// To its first corner and around it, each corner blended with the next: the tests' scenarios have the same one.
+const SQUARE: &str = include_str!("../../square.json");
 const ANSWER: Duration = Duration::from_secs(10);
 const LONGEST: Duration = Duration::from_secs(30);
 
@@ -41,6 +36,9 @@ struct Heard {
 
 pub(super) fn sequence(stage: &Stage, rows: &mut Vec<Row>) -> Result<()> {
     let (events, node) = (&stage.session.event_loop, &stage.session.node);
+    let trajectory: MotionPrimitiveSequence =
+        serde_json::from_str(SQUARE).map_err(|error| Failure::new(format!("square.json: {error}")))?;
+    let primitives = trajectory.motions.len();
     let heard = Rc::new(RefCell::new(Heard::default()));
     let (state, context) = (heard.clone(), stage.session.context.clone());
     events.subscribe::<JointState>(node, "/joint_states", move |(), sample| {
@@ -51,7 +49,7 @@ pub(super) fn sequence(stage: &Stage, rows: &mut Vec<Row>) -> Result<()> {
         }
         let mut heard = state.borrow_mut();
         heard.joint_states += 1;
-        if (2..CORNERS.len() as u8).contains(&heard.primitive) && heard.end.is_none() {
+        if (2..primitives as u8 - 1).contains(&heard.primitive) && heard.end.is_none() {
             let speed = sample.message.velocity.iter().map(|v| v * v).sum::<f64>().sqrt();
             heard.slowest = Some(heard.slowest.map_or(speed, |slowest| slowest.min(speed)));
         }
@@ -61,16 +59,21 @@ pub(super) fn sequence(stage: &Stage, rows: &mut Vec<Row>) -> Result<()> {
     stage.wait("the motion controller", ANSWER, || client.is_ready())?;
     let state = heard.clone();
     let began = Instant::now();
-    client.send_goal(goal(), ANSWER, LONGEST, move |(), update| {
-        let mut heard = state.borrow_mut();
-        match update {
-            GoalUpdate::Feedback(feedback) => heard.primitive = feedback.current_primitive_index,
-            GoalUpdate::Ended(state, result) => heard.end = Some(Ok((state, result.error_code))),
-            GoalUpdate::Rejected => heard.end = Some(Err("the sequence was refused".to_owned())),
-            GoalUpdate::Failed(error) => heard.end = Some(Err(error.to_string())),
-            GoalUpdate::Accepted(_) | GoalUpdate::Status(_) => {}
-        }
-    });
+    client.send_goal(
+        ExecuteMotionPrimitiveSequenceGoal { trajectory },
+        ANSWER,
+        LONGEST,
+        move |(), update| {
+            let mut heard = state.borrow_mut();
+            match update {
+                GoalUpdate::Feedback(feedback) => heard.primitive = feedback.current_primitive_index,
+                GoalUpdate::Ended(state, result) => heard.end = Some(Ok((state, result.error_code))),
+                GoalUpdate::Rejected => heard.end = Some(Err("the sequence was refused".to_owned())),
+                GoalUpdate::Failed(error) => heard.end = Some(Err(error.to_string())),
+                GoalUpdate::Accepted(_) | GoalUpdate::Status(_) => {}
+            }
+        },
+    );
     stage.wait("the end of the sequence", ANSWER + LONGEST, || heard.borrow().end.is_some())?;
     let heard = heard.borrow();
     match &heard.end {
@@ -81,8 +84,7 @@ pub(super) fn sequence(stage: &Stage, rows: &mut Vec<Row>) -> Result<()> {
     if slowest < 1e-3 {
         return Err(Failure::new("the robot stopped at a corner: the sequence was not blended"));
     }
-    let (primitives, seconds, samples) =
-        (1 + CORNERS.len(), began.elapsed().as_secs_f64(), heard.joint_states);
+    let (seconds, samples) = (began.elapsed().as_secs_f64(), heard.joint_states);
     let figure = format!(
         "{primitives} primitives in {seconds:.1} s, never below {slowest:.2} rad/s at a corner ({samples} joint states)"
     );
@@ -91,32 +93,4 @@ pub(super) fn sequence(stage: &Stage, rows: &mut Vec<Row>) -> Result<()> {
         json!({"primitives": primitives, "seconds": seconds, "slowest": slowest, "joint_states": samples});
     rows.push(Row { what: "motion", figure, facts });
     Ok(())
-}
-
-fn goal() -> ExecuteMotionPrimitiveSequenceGoal {
-    let arguments = |velocity: f64, acceleration: f64| {
-        let argument = |(name, value): (&str, f64)| MotionArgument { name: name.to_owned(), value };
-        [("velocity", velocity), ("acceleration", acceleration)].map(argument).to_vec()
-    };
-    let start = MotionPrimitive {
-        r#type: MotionPrimitive::LINEAR_JOINT,
-        additional_arguments: arguments(1.0, 4.0),
-        joint_positions: START.to_vec(),
-        ..Default::default()
-    };
-    let corner = |(index, [x, y]): (usize, &[f64; 2])| {
-        let pose = Pose {
-            position: Point { x: *x, y: *y, z: HEIGHT },
-            orientation: Quaternion { x: 1.0, y: 0.0, z: 0.0, w: 0.0 },
-        };
-        MotionPrimitive {
-            r#type: MotionPrimitive::LINEAR_CARTESIAN,
-            blend_radius: if index + 1 < CORNERS.len() { BLEND_RADIUS } else { 0.0 },
-            additional_arguments: arguments(0.25, 2.0),
-            poses: vec![PoseStamped { pose, ..Default::default() }],
-            ..Default::default()
-        }
-    };
-    let motions = std::iter::once(start).chain(CORNERS.iter().enumerate().map(corner)).collect();
-    ExecuteMotionPrimitiveSequenceGoal { trajectory: MotionPrimitiveSequence { motions } }
 }

@@ -9,6 +9,7 @@ use std::{
 
 use clap::Args;
 use rosless_cli::table;
+use rosless_graph::Counters;
 use serde::{Deserialize, Serialize};
 
 use super::{mark, stop_signals};
@@ -47,6 +48,9 @@ pub(super) struct Entry {
     pub(super) restarts: u32,
     /// What it waits for, or how it ended last.
     pub(super) remark: Option<String>,
+    /// Where not all that came could be used.
+    #[serde(default)]
+    pub(super) counters: Option<Counters>,
 }
 
 /// What is the same for all of them.
@@ -118,6 +122,12 @@ fn read(environment: &Environment) -> Result<Report> {
     serde_json::from_slice(&text).map_err(|error| wrong(&error))
 }
 
+/// What was lost of what daemons of `rosless up` should have heard; nothing when none is up here.
+pub(crate) fn counted(environment: &Environment) -> Vec<(String, Counters)> {
+    let daemons = read(environment).map(|report| report.daemons).unwrap_or_default();
+    daemons.into_iter().map(|entry| (entry.name, entry.counters.unwrap_or_default())).collect()
+}
+
 /// What `rosless up` runs in this domain. Exit code 1 when a daemon does not run that should, 3 when nothing is up.
 #[derive(Args, Debug)]
 pub(crate) struct Status {}
@@ -131,7 +141,8 @@ impl Status {
             let state = format!("{:?}", entry.state).to_lowercase();
             let age = table::rough(Duration::from_secs(now.saturating_sub(entry.since)));
             let pid = entry.pid.map(|pid| pid.to_string()).unwrap_or_default();
-            let remark = entry.remark.clone().unwrap_or_default();
+            let counted = entry.counters.map(|counters| counters.to_string());
+            let remark = entry.remark.clone().or(counted).unwrap_or_default();
             [entry.name.clone(), state, age, pid, entry.restarts.to_string(), remark]
         };
         if environment.json() {

@@ -10,6 +10,7 @@ use std::{
 };
 
 use rosless_graph::{
+    Counters,
     lines::eprint_line,
     supervision::{Ear, Supervisor, Word},
 };
@@ -61,6 +62,7 @@ struct Watch {
     /// When it last said something; programs of others may never do.
     last_word: Option<Instant>,
     is_ready: bool,
+    counters: Counters,
 }
 
 impl Watch {
@@ -73,7 +75,7 @@ impl Watch {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let ear = Ear::new(&format!("rosless-up-{}-{number}", std::process::id()), patience)
             .map_err(|error| Failure::new(format!("cannot listen to {}: {error}", program.name)))?;
-        Ok(Some(Self { ear, patience, last_word: None, is_ready: false }))
+        Ok(Some(Self { ear, patience, last_word: None, is_ready: false, counters: Counters::default() }))
     }
 
     fn hear(&mut self, now: Instant) {
@@ -82,6 +84,11 @@ impl Watch {
             self.last_word = Some(now);
         }
         self.is_ready |= words.contains(&Word::Ready);
+        for word in words {
+            if let Word::Counted(counters) = word {
+                self.counters = counters;
+            }
+        }
     }
 
     /// When its silence has lasted too long.
@@ -157,7 +164,20 @@ impl Ward<'_> {
         };
         let remark = self.said.clone().or_else(|| self.remark.clone());
         let name = self.program.name.clone();
-        Entry { name, state, pid, since: unix_seconds(self.changed), restarts: self.restarts, remark }
+        let counters = match &self.stage {
+            Stage::Running(running) => running.watch.as_ref().map(|watch| watch.counters),
+            _ => None,
+        };
+        let counters = counters.filter(|counters| !counters.is_clean());
+        Entry {
+            name,
+            state,
+            pid,
+            since: unix_seconds(self.changed),
+            restarts: self.restarts,
+            remark,
+            counters,
+        }
     }
 }
 

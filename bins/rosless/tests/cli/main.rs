@@ -3,6 +3,7 @@
 mod bag;
 mod json;
 mod looking;
+mod new;
 mod output;
 mod poking;
 mod python;

@@ -235,8 +235,8 @@ impl ContextInner {
         let graph = self.graph.borrow();
         let ours = graph.endpoint(&local)?;
         let (offered_by, requested_by) = match ours.kind {
-            EndpointKind::Writer => (ours.qos, Qos::from_policies(requested)),
-            EndpointKind::Reader => (Qos::from_policies(offered), ours.qos),
+            EndpointKind::Writer => (ours.qos, Qos::from_policies(EndpointKind::Reader, requested)),
+            EndpointKind::Reader => (Qos::from_policies(EndpointKind::Writer, offered), ours.qos),
         };
         // Whoever listens twice, to publishers that keep old samples and to those that do not, hears this one anyway.
         let listens_anyway = |other: &Endpoint| {
@@ -273,7 +273,7 @@ impl ContextInner {
             dds_topic: found.topic_name,
             dds_type: found.type_name,
             type_hash,
-            qos: Qos::from_policies(&found.qos),
+            qos: Qos::from_policies(kind, &found.qos),
             service_tag,
         };
         self.change_graph(|graph| graph.add_endpoint(endpoint));

@@ -17,7 +17,7 @@ use rustdds::RTPSEntity;
 use signal_hook_mio::v1_0::Signals;
 
 use crate::{
-    Error, Gid, GidPrefix, Node, Qos, Result,
+    Counters, Error, Gid, GidPrefix, Node, Qos, Result,
     config::{DiscoveryRange, Settings},
     crash,
     discovery_info::{self, NodeEntities, ParticipantEntities, SpokenSizes},
@@ -89,6 +89,8 @@ pub(crate) struct ContextInner {
     /// Participants that fell silent for longer than their lease and may come back.
     silent: RefCell<BTreeSet<GidPrefix>>,
     nodes_changed: Cell<bool>,
+    /// Of all subscriptions and services together.
+    pub(crate) counters: Cell<Counters>,
     spoken_sizes: RefCell<SpokenSizes>,
     /// Nodes that have no services of their own yet.
     pub(crate) new_nodes: RefCell<Vec<Weak<NodeInner>>>,
@@ -157,6 +159,7 @@ impl Context {
             incompatible: RefCell::default(),
             owed: RefCell::default(),
             silent: RefCell::default(),
+            counters: Cell::default(),
             nodes_changed: Cell::new(true),
             spoken_sizes: RefCell::default(),
             new_nodes: RefCell::default(),
@@ -185,6 +188,11 @@ impl Context {
     /// The graph as known now. The snapshot does not change; ask again for news.
     pub fn graph(&self) -> Rc<Graph> {
         self.0.graph.borrow().clone()
+    }
+
+    /// What happened to the samples and requests of all its subscriptions and services so far.
+    pub fn counters(&self) -> Counters {
+        self.0.counters.get()
     }
 
     /// What it was made with.

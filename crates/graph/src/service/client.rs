@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use rosless_wire::{Service, cdr};
+use rosless_wire::{Message as _, Service, cdr};
 
 use crate::{
     Counters, Gid, GidPrefix, Graph, Node, Qos, Result, SampleInfo, Vendor,
@@ -379,6 +379,7 @@ impl<S: 'static> Handle<S> {
         service: &str,
         qos: Qos,
     ) -> Result<Client<T, S>> {
+        node.know(T::Request::DEFINITIONS);
         let (request, response) = (type_of::<T::Request>(), type_of::<T::Response>());
         let raw = self.client_of(node, specs(node, service, request, response, Some(T::TYPE_HASH), qos)?)?;
         let introspector = Rc::new(Introspector::new(node, raw.service()));

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use rosless_wire::{Service, cdr};
+use rosless_wire::{Message as _, Service, cdr};
 
 use crate::{
     Counters, GidPrefix, Graph, Node, Qos, Result,
@@ -99,6 +99,8 @@ impl Replies {
 
     fn gave_up(&self, count: u64, reason: &dyn std::fmt::Display) {
         self.unanswered.set(self.unanswered.get() + count);
+        let all = &self.node.context().0.counters;
+        all.set(Counters { unanswered: all.get().unanswered + count, ..all.get() });
         if count > 0 && self.complaint.may_speak() {
             let (name, total) = (&self.name, self.unanswered.get());
             log::warn!(target: self.node.logger(), "{name}: a reply was dropped: {reason} ({total} such replies so far)");
@@ -243,6 +245,7 @@ impl<S: 'static> Handle<S> {
         qos: Qos,
         mut callback: impl FnMut(&mut S, T::Request, Responder<T>) + 'static,
     ) -> Result<Server<S>> {
+        node.know(T::Request::DEFINITIONS);
         let (request, response) = (type_of::<T::Request>(), type_of::<T::Response>());
         let (request, reply) = specs(node, service, request, response, Some(T::TYPE_HASH), qos)?;
         // The writer first: a client that sees our reader may ask at once.

@@ -2,6 +2,7 @@
 
 mod discovery;
 mod event_loop;
+mod examples;
 mod process;
 mod services;
 mod side;

@@ -15,7 +15,7 @@ use rosless_tests::{Daemon, DomainLease, Usage, eventually};
 use rosless_wire::std_msgs::msg;
 
 /// Cargo builds examples before it runs tests, beside the directory of this test's own executable.
-fn example(name: &str) -> Command {
+pub(crate) fn example(name: &str) -> Command {
     let mut path = PathBuf::from(std::env::current_exe().unwrap().parent().unwrap().parent().unwrap());
     path.extend(["examples", name]);
     let mut command = Command::new(path);

@@ -8,7 +8,7 @@ use std::{
 
 use rosless_engine::{Engine as _, Now, Wall};
 use rosless_natnet::{
-    Client, Config, Frame, Input, Link, Message, Output, Scene, Server, ServerInput, ServerOutput, Take,
+    Client, Frame, Input, Link, Message, Output, Scene, Server, ServerInput, ServerOutput, Settings, Take,
     Version,
 };
 
@@ -37,7 +37,7 @@ struct World {
 impl World {
     fn new(scene: Scene) -> Self {
         Self {
-            client: Client::new(Config { server: SERVER, name: "test".to_owned() }),
+            client: Client::new(Settings { server: SERVER, name: "test".to_owned() }),
             server: Some(Server::new(scene)),
             time: Duration::from_secs(3),
             booted: Duration::ZERO,
@@ -293,7 +293,7 @@ fn a_take_that_is_refused_or_not_answered_fails_with_the_reason() {
 /// A command whose first try is lost has two answers; the second must not be taken for that of the next command.
 #[test]
 fn a_late_answer_is_not_taken_for_that_of_the_next_command() {
-    let mut client = Client::new(Config { server: SERVER, name: "test".to_owned() });
+    let mut client = Client::new(Settings { server: SERVER, name: "test".to_owned() });
     let at = |millis| Now::after(Duration::from_millis(millis));
     let hear = |client: &mut Client, message: Message, millis| {
         let bytes = message.encode(Version::V4_1);

@@ -338,8 +338,9 @@ impl Controller {
                     session: message.session.clone(),
                     systems: message.systems.clone(),
                 });
-                self.note_asked(command, channel, &message.systems, now, false);
+                // Before it is noted: it matters whether a STOP was the last that they were told.
                 self.await_foreign(channel, command, &message, now);
+                self.note_asked(command, channel, &message.systems, now, false);
                 return self.adopt(message, command, now);
             }
             Kind::AckStart => Command::Start,

@@ -96,6 +96,9 @@ pub struct Memory {
     /// The number of the latest take, by what comes before it.
     #[serde(default)]
     pub takes: BTreeMap<String, u64>,
+    /// Which numbers were given is not known any more; one that is named says where to go on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub takes_lost: bool,
 }
 
 /// One system's line of it.
@@ -129,7 +132,7 @@ impl Memory {
         self.systems.get(id.as_str()).filter(|line| process.is_some_and(|p| p.to_string() == line.process))
     }
 
-    pub(super) fn note(&mut self, id: &SystemId, line: Option<Remembered>) -> bool {
+    pub(crate) fn note(&mut self, id: &SystemId, line: Option<Remembered>) -> bool {
         match line {
             None => self.systems.remove(id.as_str()).is_some(),
             Some(line) if self.systems.get(id.as_str()) == Some(&line) => false,
@@ -143,11 +146,22 @@ impl Memory {
         }
     }
 
-    /// A name that no session before had: `take_001`, `take_002`, …
-    pub fn next_take(&mut self) -> String {
+    /// A name that no session before had: `take_001`, `take_002`, …; nothing where that is not known.
+    pub fn next_take(&mut self) -> Option<String> {
         let number = self.takes.entry("take_".into()).or_default();
-        *number = number.saturating_add(1);
-        format!("take_{number:03}")
+        if self.takes_lost || *number >= MAX_TAKE {
+            return None;
+        }
+        *number += 1;
+        Some(format!("take_{number:03}"))
+    }
+
+    /// Numbers that were given by another memory are not given again by this one.
+    pub(crate) fn count_all(&mut self, other: &Self) {
+        for (prefix, number) in &other.takes {
+            let highest = self.takes.entry(prefix.clone()).or_default();
+            *highest = (*highest).max(*number);
+        }
     }
 
     fn count(&mut self, session: &str) {
@@ -169,10 +183,8 @@ impl Memory {
                 self.systems.insert(system.clone(), line.clone());
             }
         }
-        for (prefix, number) in &after.takes {
-            let highest = self.takes.entry(prefix.clone()).or_default();
-            *highest = (*highest).max(*number);
-        }
+        self.takes_lost &= before.takes == after.takes;
+        self.count_all(after);
     }
 }
 
@@ -319,9 +331,11 @@ impl Controller {
         let listed = Listed::new(&message.systems);
         let meant = |id: &SystemId| message.systems.is_empty() || listed.means(id);
         for (id, system) in &mut self.systems {
-            // Who is there already owes no answer.
-            let owes =
-                system.announced() && system.hears(channel) && system.state != Some(Ok(command.wanted()));
+            // Who is there already owes no answer; and who is in a session ignores a START, whatever state it tells.
+            let ignores = matches!(&system.membership, Membership::In(taking)
+                if command == Command::Start && !taking.told_to_stop);
+            let there = ignores || system.state == Some(Ok(command.wanted()));
+            let owes = system.announced() && system.hears(channel) && !there;
             if owes && meant(id) {
                 system.awaited = Some(Awaited {
                     command,
@@ -454,15 +468,18 @@ mod tests {
     fn takes_are_numbered_and_never_given_twice() {
         let id = SystemId::resolve("/", "a").unwrap();
         let mut memory = Memory::default();
-        assert_eq!((memory.next_take(), memory.next_take()), ("take_001".into(), "take_002".into()));
+        let mut next = || memory.next_take().unwrap();
+        assert_eq!((next(), next()), ("take_001".into(), "take_002".into()));
         memory.note(&id, Some(line("take_041")));
         memory.note(&id, None);
-        assert_eq!(memory.next_take(), "take_042");
+        assert_eq!(memory.next_take().unwrap(), "take_042");
         let mut other = Memory::default();
         other.apply(&Memory::default(), &memory);
-        assert_eq!(other.next_take(), "take_043");
+        assert_eq!(other.next_take().unwrap(), "take_043");
         memory.note(&id, Some(line("take_18446744073709551615")));
-        assert_eq!(memory.next_take(), "take_043", "nobody ends the counting with a number");
+        assert_eq!(memory.next_take().unwrap(), "take_043", "nobody ends the counting with a number");
+        memory.takes.insert("take_".into(), u64::MAX);
+        assert_eq!(memory.next_take(), None, "the last number is not given again and again");
     }
 
     #[test]

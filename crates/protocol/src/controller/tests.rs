@@ -1035,6 +1035,24 @@ fn a_restart_stops_first_and_starts_anew() {
 }
 
 #[test]
+fn who_is_in_a_session_and_does_not_tell_its_state_is_stopped_before_it_is_started_anew() {
+    let mut rig = Rig::with(&["a"]);
+    rig.run_session("take_1", &["a"], 1000);
+    rig.start(Ask { restart: true, ..Ask::new(Command::Start, "take_2", named(&["/a"])) }, 5000);
+    rig.answer(|_| Err(NoState::NoAnswer), 6000);
+    rig.answer(|_| Err(NoState::NoAnswer), 7000);
+    let sent = rig.said.iter().filter_map(|o| match o {
+        Output::Publish { message, .. } => Some(message.kind),
+        _ => None,
+    });
+    assert_eq!(
+        sent.collect::<Vec<_>>(),
+        [Kind::Stop],
+        "a START alone would be ignored, and its state tell of take_1"
+    );
+}
+
+#[test]
 fn a_stop_goes_also_to_who_says_it_is_inactive() {
     let mut rig = Rig::with(&["a", "b"]);
     rig.request(Command::Stop, named(&["a"]), 1000);
@@ -1594,6 +1612,24 @@ fn an_acknowledgement_to_another_controller_does_not_count_for_a_start_that_was_
         assert_eq!(rig.controller.session(), Some("theirs"));
         assert!(!rig.events().iter().any(|e| matches!(e, Event::Late { .. })), "{:?}", rig.events());
     }
+}
+
+#[test]
+fn another_controllers_start_takes_nobody_from_a_session_who_only_was_silent() {
+    let settings = Settings { poll_period: Some(Duration::from_secs(1)), ..Settings::default() };
+    let mut rig = Rig::with_settings(settings, &["a"]);
+    rig.run_session("ours", &["a"], 1000);
+    for second in 2..10 {
+        rig.put(Input::Wake, second * 1000);
+        rig.answer(|_| Err(NoState::NoAnswer), second * 1000 + 900);
+    }
+    assert!(rig.controller.systems()[&id("a")].unresponsive());
+    rig.put(foreign_start("theirs", "a"), 11_000);
+    for second in 12..20 {
+        rig.put(Input::Wake, second * 1000);
+        rig.answer(|_| ACTIVE, second * 1000 + 900);
+    }
+    assert_eq!(rig.controller.session(), Some("ours"));
 }
 
 #[test]

@@ -12,7 +12,7 @@ mod types;
 pub use bounded::{BoundError, BoundedString, BoundedVec};
 pub use decoder::Decoder;
 pub use encoder::Encoder;
-pub use types::{Primitive, array};
+pub use types::array;
 
 /// Byte order of a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,6 +126,12 @@ pub trait Cdr: Sized {
             items.push(Self::decode(decoder)?);
         }
         Ok(items)
+    }
+
+    /// Takes an array; numbers go in bulk and without a detour over the heap.
+    fn decode_array<const N: usize>(decoder: &mut Decoder<'_>) -> Result<[Self; N], Error> {
+        let items = Self::decode_vec(decoder, N)?;
+        Ok(items.try_into().unwrap_or_else(|_| unreachable!("as many as were asked for")))
     }
 }
 

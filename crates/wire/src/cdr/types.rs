@@ -1,11 +1,5 @@
 use super::{ByteOrder, Cdr, Decoder, Encoder, Error, aligned};
 
-/// A number; sequences and arrays of them are copied in bulk.
-pub trait Primitive: Cdr + Copy {
-    /// Takes `N` numbers.
-    fn decode_array<const N: usize>(decoder: &mut Decoder<'_>) -> Result<[Self; N], Error>;
-}
-
 macro_rules! primitive {
     ($($type:ty)*) => {$(
         impl Cdr for $type {
@@ -74,9 +68,7 @@ macro_rules! primitive {
                     ByteOrder::Big => chunks.iter().map(|chunk| Self::from_be_bytes(*chunk)).collect(),
                 })
             }
-        }
 
-        impl Primitive for $type {
             #[inline]
             fn decode_array<const N: usize>(decoder: &mut Decoder<'_>) -> Result<[Self; N], Error> {
                 decoder.align(Self::MIN_SIZE);
@@ -155,7 +147,7 @@ impl<T: Cdr> Cdr for Vec<T> {
     }
 }
 
-impl<T: Primitive, const N: usize> Cdr for [T; N] {
+impl<T: Cdr, const N: usize> Cdr for [T; N] {
     const MIN_SIZE: usize = N * T::MIN_SIZE;
 
     #[inline]
@@ -214,11 +206,11 @@ pub mod array {
     pub fn deserialize<'de, D, T, const N: usize>(deserializer: D) -> Result<[T; N], D::Error>
     where
         D: Deserializer<'de>,
-        T: Deserialize<'de> + Copy + Default,
+        T: Deserialize<'de>,
     {
         struct Items<T, const N: usize>(PhantomData<T>);
 
-        impl<'de, T: Deserialize<'de> + Copy + Default, const N: usize> Visitor<'de> for Items<T, N> {
+        impl<'de, T: Deserialize<'de>, const N: usize> Visitor<'de> for Items<T, N> {
             type Value = [T; N];
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -226,11 +218,14 @@ pub mod array {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<[T; N], A::Error> {
-                let mut items = [T::default(); N];
-                for (i, item) in items.iter_mut().enumerate() {
-                    *item = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(i, &self))?;
+                let mut items = Vec::with_capacity(N);
+                while let Some(item) = seq.next_element()? {
+                    items.push(item);
+                    if items.len() == N {
+                        break;
+                    }
                 }
-                Ok(items)
+                items.try_into().map_err(|items: Vec<T>| A::Error::invalid_length(items.len(), &self))
             }
         }
 

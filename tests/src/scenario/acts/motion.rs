@@ -1,25 +1,17 @@
 //! A robot moves along a square without stopping at its corners.
 
-use std::{cell::RefCell, f64::consts::FRAC_PI_2, rc::Rc, time::Duration};
+use std::{cell::RefCell, rc::Rc, time::Duration};
 
 use rosless_graph::{
     TopicQos,
     action::{ActionClient, GoalState, GoalUpdate},
 };
 use rosless_wire::{
-    control_msgs::{
-        action::{ExecuteMotionPrimitiveSequence, ExecuteMotionPrimitiveSequenceGoal},
-        msg::{MotionArgument, MotionPrimitive, MotionPrimitiveSequence},
-    },
-    geometry_msgs::msg::{Point, Pose, PoseStamped, Quaternion},
+    control_msgs::action::{ExecuteMotionPrimitiveSequence, ExecuteMotionPrimitiveSequenceGoal},
     sensor_msgs::msg::JointState,
 };
 
 use crate::scenario::{Heard, Observer, PATIENCE, Role};
-
-const START: [f64; 6] = [-FRAC_PI_2, -1.2, 1.8, -0.6 - FRAC_PI_2, -FRAC_PI_2, 0.0];
-/// Corners in the order they are passed, m.
-const CORNERS: [[f64; 2]; 5] = [[0.08, 0.42], [0.08, 0.58], [-0.08, 0.58], [-0.08, 0.42], [0.08, 0.42]];
 
 /// What was seen of a sequence.
 #[derive(Debug, Clone, PartialEq)]
@@ -124,7 +116,7 @@ impl<'a> Robot<'a> {
         goal.outcome()?;
         let feedback = &goal.0.borrow().feedback;
         Ok(Moved {
-            primitives: 1 + CORNERS.len(),
+            primitives: square().trajectory.motions.len(),
             slowest: self.slowest(feedback),
             feedback: feedback.iter().map(|(index, _)| *index).collect(),
             took,
@@ -138,7 +130,7 @@ impl<'a> Robot<'a> {
         };
         let graph = self.observer.context.graph();
         let samples = self.joints.samples();
-        let (from, to) = (passed(2), passed(CORNERS.len()).min(samples.len()));
+        let (from, to) = (passed(2), passed(square().trajectory.motions.len() - 1).min(samples.len()));
         let ours = samples.get(from..to).unwrap_or_default().iter().filter(|sample| {
             let node = graph.node_of(&sample.info.publisher);
             node.is_some_and(|node| node.to_string() == Role::Motion.nodes()[0])
@@ -158,29 +150,6 @@ impl<'a> Robot<'a> {
 }
 
 fn square() -> ExecuteMotionPrimitiveSequenceGoal {
-    let arguments = |velocity: f64, acceleration: f64| {
-        let argument = |(name, value): (&str, f64)| MotionArgument { name: name.to_owned(), value };
-        [("velocity", velocity), ("acceleration", acceleration)].map(argument).to_vec()
-    };
-    let start = MotionPrimitive {
-        r#type: MotionPrimitive::LINEAR_JOINT,
-        additional_arguments: arguments(1.0, 4.0),
-        joint_positions: START.to_vec(),
-        ..Default::default()
-    };
-    let corner = |(index, [x, y]): (usize, &[f64; 2])| {
-        let pose = Pose {
-            position: Point { x: *x, y: *y, z: 0.30 },
-            orientation: Quaternion { x: 1.0, y: 0.0, z: 0.0, w: 0.0 },
-        };
-        MotionPrimitive {
-            r#type: MotionPrimitive::LINEAR_CARTESIAN,
-            blend_radius: if index + 1 < CORNERS.len() { 0.02 } else { 0.0 },
-            additional_arguments: arguments(0.25, 2.0),
-            poses: vec![PoseStamped { pose, ..Default::default() }],
-            ..Default::default()
-        }
-    };
-    let motions = std::iter::once(start).chain(CORNERS.iter().enumerate().map(corner)).collect();
-    ExecuteMotionPrimitiveSequenceGoal { trajectory: MotionPrimitiveSequence { motions } }
+    let trajectory = serde_json::from_str(include_str!("../../../../bins/rosless/square.json"));
+    ExecuteMotionPrimitiveSequenceGoal { trajectory: trajectory.expect("a goal as the demo has it") }
 }

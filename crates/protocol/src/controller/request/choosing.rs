@@ -188,8 +188,10 @@ impl Controller {
         }
         let running = request.asked.iter().filter(|(_, a)| a.phase == Phase::Running);
         let running: Vec<_> = running.map(|(id, _)| id.as_str().to_owned()).collect();
-        let stop =
-            Ask { deadline: request.ask.deadline, ..Ask::new(Command::Stop, "", Targets::Named(running)) };
+        // The first of them prolongs the request; who comes to his turn later is stopped in what is left of its time.
+        let left = request.prolonged.then(|| request.until.saturating_sub(now.mono));
+        let deadline = left.or(request.ask.deadline);
+        let stop = Ask { deadline, ..Ask::new(Command::Stop, "", Targets::Named(running)) };
         request.stage = Stage::Stopping(self.open(stop, Some(request.number), now));
         true
     }
@@ -223,11 +225,13 @@ impl Controller {
                 Phase::Resolved(Outcome::Already(state))
             }
             (_, Ok(state)) => failed(Failure::WrongState(state)),
-            // It does not tell now, and is known to be in a session.
-            (Command::Start, Err(_)) if !restart && system.session().is_some_and(|s| s != session) => {
-                failed(Failure::OtherSession(clip(system.session().unwrap_or_default())))
-            }
-            (_, Err(_)) => Phase::Again,
+            // It does not tell now, and is known to be in a session, in which it would ignore a START.
+            (Command::Start, Err(_)) => match system.session() {
+                Some(_) if *restart => Phase::Running,
+                Some(running) if running != session => failed(Failure::OtherSession(clip(running))),
+                _ => Phase::Again,
+            },
+            (Command::Stop, Err(_)) => Phase::Again,
         }
     }
 }

@@ -175,6 +175,8 @@ pub(super) struct Request {
     parent: Option<u64>,
     begun: Duration,
     until: Duration,
+    /// It was given time again after those to be started anew had been stopped, which happens once.
+    prolonged: bool,
     stage: Stage,
     pub(super) asked: Roll,
     messages: u32,
@@ -271,6 +273,7 @@ impl Controller {
             parent,
             begun: now.mono,
             until,
+            prolonged: false,
             stage: Stage::Gathering,
             asked: Roll::default(),
             messages: 0,
@@ -372,12 +375,17 @@ impl Controller {
             _ => {}
         }
         if now.mono >= request.until {
-            let command = request.ask.command;
-            request.give_up(|id, asked| at_deadline(self.systems.get(id), asked, command));
+            self.give_up(request);
             request.stage = Stage::Asking;
             return self.conclude(request, now);
         }
         Some(Wake::At(request.until))
+    }
+
+    /// Its time is up: what is open is settled by what is known of each.
+    fn give_up(&self, request: &mut Request) {
+        let command = request.ask.command;
+        request.give_up(|id, asked| at_deadline(self.systems.get(id), asked, command));
     }
 
     /// The request that was waited for has ended.
@@ -398,11 +406,16 @@ impl Controller {
                     _ => {}
                 });
                 request.stage = Stage::Asking;
-                let patience = request.ask.deadline.unwrap_or(self.settings.deadline);
-                let until = now.mono + request.ask.ahead(now) + patience;
-                request.until = request.until.max(until);
+                if !std::mem::replace(&mut request.prolonged, true) {
+                    let patience = request.ask.deadline.unwrap_or(self.settings.deadline);
+                    let until = now.mono + request.ask.ahead(now) + patience;
+                    request.until = request.until.max(until);
+                }
                 if request.ask.atomic && request.asked.values().any(|a| a.resolved().is_some()) {
                     request.give_up(|_, _| Failure::Withheld);
+                } else if now.mono >= request.until {
+                    // Nobody is to start after it was reported that he did not.
+                    self.give_up(&mut request);
                 } else {
                     self.send_first(&mut request, now);
                 }

@@ -1,0 +1,370 @@
+//! Definitions as Rust types: the text that `rosless_wire`'s macros turn into what is written by hand for `idl/`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::definition::{
+    Arity, BaseType, Constant, Definition, Field, FieldType, Kind, Literal, Primitive, Structure,
+};
+use crate::registry::{Registry, SchemaError};
+
+/// Arrays up to this length have a default value and a serde form of their own.
+const SHORT_ARRAY: u32 = 32;
+
+/// The services and messages an action implies: name in the trait `Action`, suffix of the type.
+const IMPLIED: [(&str, &str); 9] = [
+    ("SEND_GOAL", "_SendGoal"),
+    ("SEND_GOAL_REQUEST", "_SendGoal_Request"),
+    ("SEND_GOAL_RESPONSE", "_SendGoal_Response"),
+    ("SEND_GOAL_EVENT", "_SendGoal_Event"),
+    ("GET_RESULT", "_GetResult"),
+    ("GET_RESULT_REQUEST", "_GetResult_Request"),
+    ("GET_RESULT_RESPONSE", "_GetResult_Response"),
+    ("GET_RESULT_EVENT", "_GetResult_Event"),
+    ("FEEDBACK_MESSAGE", "_FeedbackMessage"),
+];
+
+/// Words of Rust that a field may have as its name; they are written as `r#word`.
+const KEYWORDS: &str = " abstract as async await become box break const continue do dyn else enum extern false final fn for \
+    gen if impl in let loop macro match mod move mut override priv pub ref return static struct trait true try type typeof \
+    unsafe unsized use virtual where while yield ";
+
+/// Writes Rust modules (`pub mod package { pub mod msg { … } }`) with the types of all `own` definitions. Types of other
+/// packages are those of `rosless_wire`.
+///
+/// # Errors
+/// A definition that does not parse, contains a type nobody knows, or has no Rust form.
+pub fn generate(own: &Registry) -> Result<String, SchemaError> {
+    let mut all = Registry::embedded();
+    all.add_registry(own);
+    let generator = Generator { own, all: &all };
+    let mut packages: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
+    for name in own.names() {
+        let [package, kind, _] = name.split('/').collect::<Vec<_>>()[..] else { continue };
+        packages.entry(package).or_default().entry(kind).or_default().push(name);
+    }
+    let mut out = String::from("// Made from interface definitions by rosless_schema.\n");
+    for (package, kinds) in packages {
+        generator.package(&mut out, package, &kinds)?;
+    }
+    Ok(out)
+}
+
+struct Generator<'a> {
+    own: &'a Registry,
+    all: &'a Registry,
+}
+
+impl Generator<'_> {
+    fn package(
+        &self,
+        out: &mut String,
+        package: &str,
+        kinds: &BTreeMap<&str, Vec<&str>>,
+    ) -> Result<(), SchemaError> {
+        push(out, 0, format_args!("#[doc = \"Types of the package `{package}`.\"]"));
+        // A program may use some of them only.
+        push(out, 0, format_args!("#[allow(dead_code, unreachable_pub, unused_qualifications)]"));
+        push(out, 0, format_args!("pub mod {} {{", identifier(package, package)?));
+        push(out, 1, format_args!("/// The definitions, told to whoever asks a node for its types."));
+        push(out, 1, format_args!("pub const DEFINITIONS: ::rosless_wire::Definitions = &["));
+        for name in self.known_with(package)? {
+            if let Some((_, text)) = self.own.source(&name) {
+                push(out, 2, format_args!("({name:?}, {text:?}),"));
+            }
+        }
+        push(out, 1, format_args!("];"));
+        for (kind, names) in kinds {
+            let macro_name = match Kind::from_str(kind) {
+                Some(Kind::Srv) => "services",
+                Some(Kind::Action) => "actions",
+                _ => "messages",
+            };
+            push(out, 1, format_args!("#[doc = \"Of the folder `{kind}`.\"]"));
+            push(out, 1, format_args!("pub mod {kind} {{"));
+            push(
+                out,
+                2,
+                format_args!(
+                    "::rosless_wire::macros::{macro_name}! {{ [super::DEFINITIONS] \"{package}/{kind}/\";"
+                ),
+            );
+            for name in names {
+                self.definition(out, name)?;
+            }
+            push(out, 2, format_args!("}}"));
+            push(out, 1, format_args!("}}"));
+        }
+        push(out, 0, format_args!("}}"));
+        Ok(())
+    }
+
+    /// The own definitions of a package and all own ones they contain.
+    fn known_with(&self, package: &str) -> Result<Vec<String>, SchemaError> {
+        let of_package = |name: &&str| name.split('/').next() == Some(package);
+        let mut pending: Vec<String> =
+            self.own.names().into_iter().filter(of_package).map(str::to_owned).collect();
+        let mut known = std::collections::BTreeSet::new();
+        while let Some(name) = pending.pop() {
+            if !known.insert(name.clone()) {
+                continue;
+            }
+            for structure in self.all.definition(&name)?.structures() {
+                for field in &self.all.structure(&structure.name)?.fields {
+                    if let BaseType::Message(nested) = &field.ty.base
+                        && self.own.source(nested).is_some()
+                    {
+                        pending.push(nested.clone());
+                    }
+                }
+            }
+        }
+        Ok(known.into_iter().collect())
+    }
+
+    fn definition(&self, out: &mut String, name: &str) -> Result<(), SchemaError> {
+        let definition = self.all.definition(name)?;
+        let short = identifier(name.rsplit('/').next().unwrap_or(name), name)?;
+        let text = self.own.source(name).map_or("", |(_, text)| text);
+        push(out, 3, format_args!("#[doc = {:?}]", format!("`{name}`:\n\n```text\n{text}\n```")));
+        let hash = |suffix: &str| self.all.type_hash(&format!("{name}{suffix}"));
+        match definition {
+            Definition::Message(_) => {
+                self.structure(out, 3, &format!("struct {short}"), name)?;
+            }
+            Definition::Service { .. } => {
+                push(out, 3, format_args!("service {short} = {:?} {{", hash("")?));
+                for (part, suffix) in [("request", "Request"), ("response", "Response")] {
+                    self.structure(out, 4, &format!("{part} {short}{suffix}"), &format!("{name}_{suffix}"))?;
+                }
+                push(out, 4, format_args!("event = {:?}", hash("_Event")?));
+                push(out, 3, format_args!("}}"));
+            }
+            Definition::Action { .. } => {
+                push(out, 3, format_args!("action {short} = {:?} {{", hash("")?));
+                for (part, suffix) in [("goal", "Goal"), ("result", "Result"), ("feedback", "Feedback")] {
+                    self.structure(out, 4, &format!("{part} {short}{suffix}"), &format!("{name}_{suffix}"))?;
+                }
+                push(out, 4, format_args!("implied {{"));
+                for (constant, suffix) in IMPLIED {
+                    push(out, 5, format_args!("{constant} {suffix:?} = {:?}", hash(suffix)?));
+                }
+                push(out, 4, format_args!("}}"));
+                push(out, 3, format_args!("}}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// `head = "hash" { fields } const { constants }`
+    fn structure(&self, out: &mut String, depth: usize, head: &str, name: &str) -> Result<(), SchemaError> {
+        let structure = self.all.structure(name)?;
+        push(out, depth, format_args!("{head} = {:?} {{", self.all.type_hash(name)?));
+        for field in &structure.fields {
+            self.field(out, depth + 1, &structure, field)?;
+        }
+        if structure.constants.is_empty() {
+            push(out, depth, format_args!("}}"));
+        } else {
+            push(out, depth, format_args!("}} const {{"));
+            for constant in &structure.constants {
+                let (ty, value) = constant_text(constant);
+                push(out, depth + 1, format_args!("{}: {ty} = {value},", constant.name));
+            }
+            push(out, depth, format_args!("}}"));
+        }
+        Ok(())
+    }
+
+    fn field(
+        &self,
+        out: &mut String,
+        depth: usize,
+        structure: &Structure,
+        Field { name, ty, default }: &Field,
+    ) -> Result<(), SchemaError> {
+        let element = self.element(&ty.base, structure, name)?;
+        let rust = match ty.arity {
+            Arity::One => element,
+            Arity::Array(n) => format!("[{element}; {n}]"),
+            Arity::Bounded(n) => format!("::rosless_wire::cdr::BoundedVec<{element}, {n}>"),
+            Arity::Unbounded => format!("::std::vec::Vec<{element}>"),
+        };
+        let default = match (default, ty.arity) {
+            (Some(literal), _) => format!(" = {}", default_text(ty, literal)),
+            (None, Arity::Array(n)) if n > SHORT_ARRAY => {
+                " = ::std::array::from_fn(|_| ::std::default::Default::default())".to_owned()
+            }
+            (None, _) => String::new(),
+        };
+        if matches!(ty.arity, Arity::Array(n) if n > SHORT_ARRAY) {
+            push(out, depth, format_args!("#[serde(with = \"rosless_wire::cdr::array\")]"));
+        }
+        push(out, depth, format_args!("{}: {rust}{default},", identifier(name, &structure.name)?));
+        Ok(())
+    }
+
+    fn element(&self, base: &BaseType, structure: &Structure, field: &str) -> Result<String, SchemaError> {
+        Ok(match base {
+            BaseType::Primitive(primitive) => primitive_name(*primitive).to_owned(),
+            BaseType::String { bound: None } => "::std::string::String".to_owned(),
+            BaseType::String { bound: Some(bound) } => format!("::rosless_wire::cdr::BoundedString<{bound}>"),
+            BaseType::WString { .. } => {
+                return Err(invalid(
+                    &structure.name,
+                    format!(
+                        "field '{field}' is a wstring, whose bytes ROS middlewares do not agree on; use string, which holds \
+                         UTF-8"
+                    ),
+                ));
+            }
+            BaseType::Message(nested) => {
+                let path = nested.replace('/', "::");
+                if self.own.source(nested).is_some() {
+                    format!("super::super::{path}")
+                } else if self.all.message_type(nested).is_ok() {
+                    format!("::rosless_wire::{path}")
+                } else {
+                    return Err(SchemaError::Missing {
+                        name: nested.clone(),
+                        needed_by: structure.name.clone(),
+                    });
+                }
+            }
+        })
+    }
+}
+
+fn push(out: &mut String, depth: usize, line: std::fmt::Arguments<'_>) {
+    // Into memory: it cannot fail.
+    let _ = writeln!(out, "{:1$}{line}", "", 4 * depth);
+}
+
+fn invalid(name: &str, message: String) -> SchemaError {
+    SchemaError::Invalid { name: name.to_owned(), message }
+}
+
+/// A name of a definition as Rust writes it.
+fn identifier(name: &str, of: &str) -> Result<String, SchemaError> {
+    match name {
+        "self" | "super" | "crate" | "Self" => {
+            Err(invalid(of, format!("'{name}' cannot be a name in Rust; choose another")))
+        }
+        _ if KEYWORDS.contains(&format!(" {name} ")) => Ok(format!("r#{name}")),
+        _ => Ok(name.to_owned()),
+    }
+}
+
+fn primitive_name(primitive: Primitive) -> &'static str {
+    match primitive {
+        Primitive::Bool => "bool",
+        Primitive::Byte | Primitive::Char | Primitive::Uint8 => "u8",
+        Primitive::Int8 => "i8",
+        Primitive::Uint16 => "u16",
+        Primitive::Int16 => "i16",
+        Primitive::Uint32 => "u32",
+        Primitive::Int32 => "i32",
+        Primitive::Uint64 => "u64",
+        Primitive::Int64 => "i64",
+        Primitive::Float32 => "f32",
+        Primitive::Float64 => "f64",
+    }
+}
+
+fn constant_text(constant: &Constant) -> (&'static str, String) {
+    match &constant.ty {
+        BaseType::Primitive(primitive) => {
+            (primitive_name(*primitive), literal_text(&constant.ty, &constant.value))
+        }
+        // A constant cannot be made on the heap.
+        _ => match &constant.value {
+            Literal::String(text) => ("&'static str", format!("{text:?}")),
+            _ => ("&'static str", "\"\"".to_owned()),
+        },
+    }
+}
+
+fn default_text(ty: &FieldType, literal: &Literal) -> String {
+    let Literal::List(items) = literal else { return literal_text(&ty.base, literal) };
+    let items: Vec<_> = items.iter().map(|item| literal_text(&ty.base, item)).collect();
+    let items = items.join(", ");
+    match ty.arity {
+        Arity::Bounded(_) => {
+            format!(
+                "::rosless_wire::cdr::BoundedVec::try_from(::std::vec![{items}]).expect(\"the definition was checked\")"
+            )
+        }
+        Arity::Unbounded => format!("::std::vec![{items}]"),
+        _ => format!("[{items}]"),
+    }
+}
+
+fn literal_text(ty: &BaseType, literal: &Literal) -> String {
+    match (ty, literal) {
+        (BaseType::Primitive(primitive), Literal::Float(value)) => float_text(*primitive, *value),
+        (BaseType::Primitive(primitive @ (Primitive::Float32 | Primitive::Float64)), Literal::Int(value)) => {
+            float_text(*primitive, *value as f64)
+        }
+        (BaseType::String { bound: Some(_) }, Literal::String(text)) => {
+            format!(
+                "::rosless_wire::cdr::BoundedString::try_from({text:?}).expect(\"the definition was checked\")"
+            )
+        }
+        (_, Literal::String(text)) => format!("::std::string::String::from({text:?})"),
+        (_, Literal::Bool(value)) => value.to_string(),
+        (_, Literal::Int(value)) => value.to_string(),
+        (_, Literal::Float(value)) => format!("{value:?}"),
+        (_, Literal::List(_)) => "::std::default::Default::default()".to_owned(),
+    }
+}
+
+fn float_text(primitive: Primitive, value: f64) -> String {
+    let ty = primitive_name(primitive);
+    match value {
+        _ if value.is_nan() => format!("{ty}::NAN"),
+        f64::INFINITY => format!("{ty}::INFINITY"),
+        f64::NEG_INFINITY => format!("{ty}::NEG_INFINITY"),
+        // Written with all its digits and read by the compiler as the nearest number of that type.
+        _ => format!("{value:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::Source;
+
+    fn made(text: &str) -> Result<String, String> {
+        let mut own = Registry::new();
+        let source = Source { kind: Kind::Msg, package: "own_msgs", name: "Own", file: "msg/Own.msg", text };
+        own.add_source(source);
+        generate(&own).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn types_of_other_packages_are_those_of_wire() {
+        let text = made("Header header\ngeometry_msgs/Point[] points\nint8 type -1\n").unwrap();
+        assert!(text.contains("header: ::rosless_wire::std_msgs::msg::Header,"), "{text}");
+        assert!(
+            text.contains("points: ::std::vec::Vec<::rosless_wire::geometry_msgs::msg::Point>,"),
+            "{text}"
+        );
+        assert!(text.contains("r#type: i8 = -1,"), "{text}");
+    }
+
+    #[test]
+    fn what_has_no_rust_form_is_refused_with_the_reason() {
+        for (text, reason) in [
+            ("wstring text\n", "'text' is a wstring"),
+            ("int8 self\n", "'self' cannot be a name in Rust"),
+            (
+                "other_msgs/Thing thing\n",
+                "'other_msgs/msg/Thing', which own_msgs/msg/Own contains, is not known",
+            ),
+            ("int8\n", "msg/Own.msg:1:"),
+        ] {
+            let error = made(text).unwrap_err();
+            assert!(error.contains(reason), "{text}: {error}");
+        }
+    }
+}
