@@ -1,5 +1,6 @@
 // A Cyclone DDS participant with DDS Security, which PyPI's build lacks. It speaks the line protocol of README.md as far as
-// strings need it: every topic is a std_msgs/String, because a type of raw bytes takes more than this API offers.
+// two types need it, because a type of raw bytes takes more than this API offers: std_msgs/String, and AddTwoInts of
+// example_interfaces with the header that rmw_cyclonedds puts in front.
 
 #include <dds/dds.h>
 #include <dds/version.h>
@@ -23,12 +24,29 @@ static const dds_topic_descriptor_t text_descriptor = {.m_size = sizeof(Text),
                                                        .m_ops = text_ops,
                                                        .m_meta = ""};
 
+// Client, sequence, and two numbers or their sum.
+typedef struct {
+  int64_t numbers[4];
+} Numbers;
+
+#define NUMBER(i) DDS_OP_ADR | DDS_OP_TYPE_8BY, 8 * (i)
+static const uint32_t request_ops[] = {NUMBER(0), NUMBER(1), NUMBER(2), NUMBER(3), DDS_OP_RTS};
+static const uint32_t reply_ops[] = {NUMBER(0), NUMBER(1), NUMBER(2), DDS_OP_RTS};
+#define NUMBERS(name, count, ops)                                                                    \
+  {.m_size = sizeof(Numbers), .m_align = 8, .m_flagset = 0, .m_nkeys = 0, .m_typename = name,        \
+   .m_keys = NULL, .m_nops = (count) + 1, .m_ops = ops, .m_meta = ""}
+static const dds_topic_descriptor_t request_descriptor =
+    NUMBERS("example_interfaces::srv::dds_::AddTwoInts_Request_", 4, request_ops);
+static const dds_topic_descriptor_t reply_descriptor =
+    NUMBERS("example_interfaces::srv::dds_::AddTwoInts_Response_", 3, reply_ops);
+
 #define MAX_ENDPOINTS 16
 static struct {
   char id[32];
   dds_entity_t entity;
   int is_writer;
   int matched;
+  int numbers;  // 0: a string
 } endpoints[MAX_ENDPOINTS];
 static int count = 0;
 
@@ -70,7 +88,11 @@ static void add_files(dds_qos_t* qos, const char* folder) {
   }
 }
 
-static void make(dds_entity_t participant, int is_writer, const char* id, const char* name, const char* text) {
+static void make(dds_entity_t participant, int is_writer, const char* id, const char* name, const char* type,
+                 const char* text) {
+  const dds_topic_descriptor_t* descriptor = strstr(type, "AddTwoInts_Request")    ? &request_descriptor
+                                             : strstr(type, "AddTwoInts_Response") ? &reply_descriptor
+                                                                                   : &text_descriptor;
   dds_qos_t* qos = dds_create_qos();
   const int reliable = strncmp(text, "reliable", 8) == 0;
   dds_qset_reliability(qos, reliable ? DDS_RELIABILITY_RELIABLE : DDS_RELIABILITY_BEST_EFFORT, DDS_SECS(10));
@@ -78,7 +100,7 @@ static void make(dds_entity_t participant, int is_writer, const char* id, const 
   dds_qset_durability(qos, latched ? DDS_DURABILITY_TRANSIENT_LOCAL : DDS_DURABILITY_VOLATILE);
   const int depth = atoi(strrchr(text, ',') + 1);
   dds_qset_history(qos, depth ? DDS_HISTORY_KEEP_LAST : DDS_HISTORY_KEEP_ALL, depth ? depth : 1);
-  dds_entity_t topic = dds_create_topic(participant, &text_descriptor, name, NULL, NULL);
+  dds_entity_t topic = dds_create_topic(participant, descriptor, name, NULL, NULL);
   dds_entity_t entity = topic < 0            ? topic
                         : is_writer          ? dds_create_writer(participant, topic, qos, NULL)
                                              : dds_create_reader(participant, topic, qos, NULL);
@@ -91,14 +113,15 @@ static void make(dds_entity_t participant, int is_writer, const char* id, const 
   endpoints[count].entity = entity;
   endpoints[count].is_writer = is_writer;
   endpoints[count].matched = 0;
+  endpoints[count].numbers = descriptor == &text_descriptor ? 0 : (int)descriptor->m_nops - 1;
   count++;
   char line[64];
   snprintf(line, sizeof line, "created %s", id);
   say_guid(line, entity);
 }
 
-// The payload is an encapsulation header, a length and a terminated string.
-static void write_text(const char* id, const char* hex) {
+// The payload is an encapsulation header, and a length and a terminated string, or numbers.
+static void write_payload(const char* id, const char* hex) {
   const size_t size = strlen(hex) / 2;
   unsigned char* bytes = malloc(size + 1);
   for (size_t i = 0; i < size; i++) {
@@ -108,8 +131,12 @@ static void write_text(const char* id, const char* hex) {
   }
   bytes[size] = 0;
   Text sample = {.data = (char*)bytes + 8};
-  for (int i = 0; i < count; i++)
-    if (strcmp(endpoints[i].id, id) == 0 && dds_write(endpoints[i].entity, &sample) < 0) printf("error write\n");
+  Numbers numbers = {{0}};
+  memcpy(&numbers, bytes + 4, size - 4 < sizeof numbers ? size - 4 : sizeof numbers);
+  for (int i = 0; i < count; i++) {
+    const void* written = endpoints[i].numbers ? (const void*)&numbers : (const void*)&sample;
+    if (strcmp(endpoints[i].id, id) == 0 && dds_write(endpoints[i].entity, written) < 0) printf("error write\n");
+  }
   free(bytes);
 }
 
@@ -121,6 +148,12 @@ static void say_sample(const char* id, const char* text) {
   }
   printf("sample %s 00010000%02x%02x0000", id, (unsigned)(length & 255), (unsigned)(length >> 8));
   for (size_t i = 0; i < length; i++) printf("%02x", (unsigned char)text[i]);
+  printf(" - 0 - 0\n");
+}
+
+static void say_numbers(const char* id, const Numbers* numbers, int count) {
+  printf("sample %s 00010000", id);
+  for (int i = 0; i < 8 * count; i++) printf("%02x", ((const unsigned char*)numbers)[i]);
   printf(" - 0 - 0\n");
 }
 
@@ -139,7 +172,10 @@ static void report(void) {
       dds_sample_info_t infos[64];
       const int taken = dds_take(endpoints[i].entity, samples, infos, 64, 64);
       for (int k = 0; k < taken; k++)
-        if (infos[k].valid_data) say_sample(endpoints[i].id, ((Text*)samples[k])->data);
+        if (infos[k].valid_data && endpoints[i].numbers)
+          say_numbers(endpoints[i].id, samples[k], endpoints[i].numbers);
+        else if (infos[k].valid_data)
+          say_sample(endpoints[i].id, ((Text*)samples[k])->data);
       if (taken > 0) dds_return_loan(endpoints[i].entity, samples, taken);
     }
     if (matched != endpoints[i].matched) {
@@ -187,9 +223,9 @@ int main(int argc, char** argv) {
     char* words[8] = {NULL};
     int n = 0;
     for (char* word = strtok(line, " \n"); word && n < 8; word = strtok(NULL, " \n")) words[n++] = word;
-    if (n >= 5 && strcmp(words[0], "writer") == 0) make(participant, 1, words[1], words[2], words[4]);
-    if (n >= 5 && strcmp(words[0], "reader") == 0) make(participant, 0, words[1], words[2], words[4]);
-    if (n >= 3 && strcmp(words[0], "write") == 0) write_text(words[1], words[2]);
+    if (n >= 5 && strcmp(words[0], "writer") == 0) make(participant, 1, words[1], words[2], words[3], words[4]);
+    if (n >= 5 && strcmp(words[0], "reader") == 0) make(participant, 0, words[1], words[2], words[3], words[4]);
+    if (n >= 3 && strcmp(words[0], "write") == 0) write_payload(words[1], words[2]);
   }
   dds_delete(participant);
   return 0;

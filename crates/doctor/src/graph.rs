@@ -13,7 +13,7 @@ use crate::Finding;
 pub(crate) fn participants(graph: &Graph, own: GidPrefix) -> Vec<Finding> {
     let mut others = BTreeMap::<GidPrefix, Vendor>::new();
     for endpoint in graph.endpoints().filter(|endpoint| endpoint.gid.prefix() != own) {
-        others.insert(endpoint.gid.prefix(), endpoint.gid.vendor());
+        others.insert(endpoint.gid.prefix(), graph.vendor(&endpoint.gid));
     }
     if others.is_empty() {
         let remedy = "fine if nothing runs; else compare ROS_DOMAIN_ID, ROS_AUTOMATIC_DISCOVERY_RANGE and the firewalls";

@@ -73,10 +73,8 @@ impl SpokenSizes {
     const MAX: usize = 1000;
 
     /// A participant wrote its nodes in this size.
-    pub(crate) fn heard(&mut self, from: &Gid, size: GidSize) {
-        if from.vendor() != Vendor::RustDds
-            && (self.0.len() < Self::MAX || self.0.contains_key(&from.prefix()))
-        {
+    pub(crate) fn heard(&mut self, from: &Gid, vendor: Vendor, size: GidSize) {
+        if vendor != Vendor::RustDds && (self.0.len() < Self::MAX || self.0.contains_key(&from.prefix())) {
             self.0.insert(from.prefix(), size);
         }
     }
@@ -169,10 +167,10 @@ mod tests {
         let (cyclone, fast, ours) = (peer(0x10, 1), peer(0x0f, 2), peer(0x12, 3));
         let mut sizes = SpokenSizes::default();
         assert_eq!(sizes.wanted(), GidSize::Bytes16, "nobody is there");
-        sizes.heard(&ours, GidSize::Bytes16);
-        sizes.heard(&cyclone, GidSize::Bytes24);
+        sizes.heard(&ours, ours.vendor(), GidSize::Bytes16);
+        sizes.heard(&cyclone, cyclone.vendor(), GidSize::Bytes24);
         assert_eq!(sizes.wanted(), GidSize::Bytes24, "only Humble is there");
-        sizes.heard(&fast, GidSize::Bytes16);
+        sizes.heard(&fast, fast.vendor(), GidSize::Bytes16);
         assert_eq!(sizes.wanted(), GidSize::Bytes16, "a newer one is there as well");
         sizes.left(fast.prefix());
         assert_eq!(sizes.wanted(), GidSize::Bytes24);

@@ -23,6 +23,17 @@ pub enum Vendor {
     Other([u8; 2]),
 }
 
+impl From<[u8; 2]> for Vendor {
+    fn from(id: [u8; 2]) -> Self {
+        match id {
+            [0x01, 0x10] => Self::Cyclone,
+            [0x01, 0x0f] => Self::FastDds,
+            [0x01, 0x12] => Self::RustDds,
+            other => Self::Other(other),
+        }
+    }
+}
+
 impl Gid {
     /// The participant this endpoint belongs to.
     pub fn prefix(&self) -> GidPrefix {
@@ -31,7 +42,7 @@ impl Gid {
         GidPrefix(prefix)
     }
 
-    /// Whose middleware it is.
+    /// Whose middleware it is, unless DDS Security made it up: [`Graph::vendor`](crate::Graph::vendor) knows.
     pub fn vendor(&self) -> Vendor {
         self.prefix().vendor()
     }
@@ -59,12 +70,7 @@ impl Gid {
 impl GidPrefix {
     /// Whose middleware it is.
     pub fn vendor(&self) -> Vendor {
-        match [self.0[0], self.0[1]] {
-            [0x01, 0x10] => Vendor::Cyclone,
-            [0x01, 0x0f] => Vendor::FastDds,
-            [0x01, 0x12] => Vendor::RustDds,
-            other => Vendor::Other(other),
-        }
+        [self.0[0], self.0[1]].into()
     }
 }
 

@@ -17,7 +17,11 @@ pub(crate) struct Ours<S: 'static> {
 
 impl<S: 'static> Ours<S> {
     pub(crate) fn new(domain: &DomainLease, name: &str, state: S) -> Self {
-        let context = Context::new(ContextOptions::for_domain(domain.id())).expect("joins the domain");
+        Self::with(ContextOptions::for_domain(domain.id()), name, state)
+    }
+
+    pub(crate) fn with(options: ContextOptions, name: &str, state: S) -> Self {
+        let context = Context::new(options).expect("joins the domain");
         let node = context.node(name).expect("makes a node");
         let event_loop = EventLoop::new(&context).expect("makes an event loop");
         Self { state, event_loop, node }

@@ -102,7 +102,9 @@ impl ContextInner {
                 Ok(None) => return,
                 Ok(Some(sample)) => match discovery_info::decode_with_size(&sample.payload()) {
                     Some((entities, size)) => {
-                        self.learn_gid_size(|sizes| sizes.heard(&sample.info.publisher, size));
+                        let publisher = &sample.info.publisher;
+                        let vendor = self.graph.borrow().vendor(publisher);
+                        self.learn_gid_size(|sizes| sizes.heard(publisher, vendor, size));
                         self.change_graph(|graph| graph.set_entities(&sample.info.publisher, entities));
                     }
                     None => log::warn!(
@@ -158,7 +160,8 @@ impl ContextInner {
                 self.change_graph(|graph| graph.remove_endpoint(&guid.into()));
             }
             Event::ParticipantDiscovered { dpd } => {
-                self.change_graph(|graph| graph.add_participant(Gid::from(dpd.guid).prefix()));
+                let vendor = dpd.vendor_id.as_bytes().into();
+                self.change_graph(|graph| graph.add_participant(Gid::from(dpd.guid).prefix(), vendor));
             }
             Event::EndpointsComplete { participant } => {
                 let mut prefix = [0; 12];

@@ -10,7 +10,7 @@ pub(crate) use endpoint::ros_name;
 pub use endpoint::{Endpoint, EndpointKind, Role, UserData};
 
 use crate::{
-    Gid, GidPrefix,
+    Gid, GidPrefix, Vendor,
     discovery_info::{self, NodeEntities, ParticipantEntities},
 };
 
@@ -38,8 +38,8 @@ impl std::fmt::Display for NodeName {
 /// The graph as this participant knows it. A snapshot: ask the context again for a newer one.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
-    /// Everyone discovery has found, whether or not more is known of them.
-    participants: BTreeSet<GidPrefix>,
+    /// Everyone discovery has found, whether or not more is known of them, and whose middleware it is.
+    participants: BTreeMap<GidPrefix, Vendor>,
     /// Those who said goodbye lately.
     left: VecDeque<GidPrefix>,
     /// Those all of whose endpoints have been found.
@@ -57,6 +57,11 @@ pub struct Graph {
 }
 
 impl Graph {
+    /// Whose middleware an endpoint is of. With DDS Security a gid does not tell, its participant's announcement does.
+    pub fn vendor(&self, gid: &Gid) -> Vendor {
+        self.participants.get(&gid.prefix()).copied().unwrap_or_else(|| gid.vendor())
+    }
+
     /// Grows with every change; equal numbers mean equal graphs.
     pub fn generation(&self) -> u64 {
         self.generation
@@ -194,7 +199,7 @@ impl Graph {
     /// Participants that discovery has found and that have not told all they have: their endpoints are outstanding, or
     /// what they say of their nodes. Those that are not of ROS have no nodes to tell of.
     pub fn outstanding(&self) -> impl Iterator<Item = GidPrefix> {
-        self.participants.iter().copied().filter(|prefix| match self.nodes.get(prefix) {
+        self.participants.keys().copied().filter(|prefix| match self.nodes.get(prefix) {
             Some(nodes) => {
                 let mut all = nodes.iter().flat_map(|node| node.readers.iter().chain(&node.writers));
                 !all.all(|gid| self.endpoints.contains_key(gid))
@@ -226,9 +231,9 @@ impl Graph {
     }
 
     /// A participant was discovered.
-    pub fn add_participant(&mut self, prefix: GidPrefix) {
+    pub fn add_participant(&mut self, prefix: GidPrefix, vendor: Vendor) {
         self.left.retain(|left| *left != prefix);
-        if self.participants.insert(prefix) {
+        if self.participants.insert(prefix, vendor) != Some(vendor) {
             self.generation += 1;
         }
     }
@@ -300,7 +305,7 @@ impl Graph {
         self.empty.retain(|gid| gid.prefix() != prefix);
         let nodes = self.nodes.remove(&prefix);
         self.entities_size -= nodes.iter().flatten().map(NodeEntities::size).sum::<usize>();
-        let mut changed = self.participants.remove(&prefix) | nodes.is_some();
+        let mut changed = self.participants.remove(&prefix).is_some() | nodes.is_some();
         let mut stays = |gid: &Gid| {
             let stays = gid.prefix() != prefix;
             changed |= !stays;
@@ -369,12 +374,12 @@ mod tests {
         let mut graph = Graph::default();
         let writer = gid(1, 3);
         let said = || ParticipantEntities { participant: writer, nodes: vec![node("late", &[], &[])] };
-        graph.add_participant(writer.prefix());
+        graph.add_participant(writer.prefix(), writer.vendor());
         graph.remove_participant(writer.prefix());
         graph.said_goodbye(writer.prefix());
         graph.set_entities(&writer, said());
         assert!(!graph.has_node("/ns/late"));
-        graph.add_participant(writer.prefix());
+        graph.add_participant(writer.prefix(), writer.vendor());
         graph.set_entities(&writer, said());
         assert!(graph.has_node("/ns/late"));
     }
@@ -512,7 +517,7 @@ mod tests {
         let (ours, theirs) = (gid(1, 1), gid(2, 1));
         graph.add_endpoint(endpoint(ours, Writer, "rt/chatter", text));
         assert!(graph.reaches_everyone(&ours), "nobody is there");
-        graph.add_participant(theirs.prefix());
+        graph.add_participant(theirs.prefix(), theirs.vendor());
         assert!(!graph.reaches_everyone(&ours), "somebody is there and has said nothing");
         let says = |readers: &[Gid]| ParticipantEntities {
             participant: gid(2, 0xc1),
@@ -537,8 +542,8 @@ mod tests {
         use EndpointKind::Writer;
         let mut graph = Graph::default();
         let (plain, ros) = (gid(1, 1).prefix(), gid(2, 1).prefix());
-        graph.add_participant(plain);
-        graph.add_participant(ros);
+        graph.add_participant(plain, Vendor::Cyclone);
+        graph.add_participant(ros, Vendor::Cyclone);
         assert_eq!(graph.outstanding().collect::<Vec<_>>(), [plain, ros]);
         graph.endpoints_complete(plain);
         assert_eq!(
@@ -553,7 +558,7 @@ mod tests {
         graph.set_entities(&gid(2, 9), ParticipantEntities { participant: gid(2, 0xc1), nodes: vec![] });
         assert!(graph.is_settled());
         graph.remove_participant(ros);
-        graph.add_participant(ros);
+        graph.add_participant(ros, Vendor::Cyclone);
         assert!(!graph.is_settled(), "who comes back tells anew");
     }
 

@@ -258,7 +258,7 @@ impl<S: 'static> ClientInner<S> {
         let mut calls = self.calls.borrow_mut();
         let Some(call) = calls.get_mut(&id) else { return };
         let (cyclone, others): (Vec<Gid>, Vec<Gid>) =
-            servers.iter().partition(|server| server.vendor() == Vendor::Cyclone);
+            servers.iter().partition(|server| graph.vendor(server) == Vendor::Cyclone);
         // Where both kinds serve the same name, each gets its own form and the first answer counts.
         call.sent = monotonic();
         let mixed = !cyclone.is_empty() && !others.is_empty();
@@ -291,7 +291,7 @@ impl<S: 'static> ClientInner<S> {
 
     /// Which call a reply belongs to, and the reply without the vendor's header.
     fn matching_call(&self, mut sample: RawSample) -> Option<(u64, RawSample)> {
-        if sample.info.publisher.vendor() == Vendor::Cyclone {
+        if self.node.context().graph().vendor(&sample.info.publisher) == Vendor::Cyclone {
             let (header, body) = CycloneHeader::split(&sample.body, sample.order)?;
             let id = u64::try_from(header.sequence).ok()?;
             sample.body = body;

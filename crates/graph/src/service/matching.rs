@@ -2,7 +2,7 @@
 //!
 //! The vendors disagree on it. Cyclone puts 16 bytes (client id, sequence number) in front of the body; Fast DDS leaves the
 //! body alone and puts the reply reader's gid and the request's sequence number into inline QoS. The mapping is chosen per
-//! peer, from the vendor id in its gid; between our own processes it is Fast's.
+//! peer, from the vendor that its participant announces; between our own processes it is Fast's.
 
 use rosless_wire::cdr::ByteOrder;
 use rustdds::bytes::Bytes;
@@ -64,9 +64,9 @@ pub(super) enum Asker {
 
 impl Asker {
     /// Who asked, and the request without the vendor's header.
-    pub(super) fn of(sample: RawSample) -> Option<(Self, Bytes)> {
+    pub(super) fn of(sample: RawSample, vendor: Vendor) -> Option<(Self, Bytes)> {
         let SampleInfo { publisher: writer, sequence_number: sequence, .. } = sample.info;
-        if writer.vendor() == Vendor::Cyclone {
+        if vendor == Vendor::Cyclone {
             let (header, body) = CycloneHeader::split(&sample.body, sample.order)?;
             return Some((Self::Cyclone { header, writer }, body));
         }
@@ -153,7 +153,8 @@ mod tests {
     fn cyclone_gets_its_sixteen_bytes_back_in_front_of_the_reply() {
         let request = "0001000011ef9c8620bced46010000000000000002000000000000000300000000000000";
         let reply = "0001000011ef9c8620bced4601000000000000000500000000000000";
-        let (asker, body) = Asker::of(sample(request, "0110b0d5ed6ad64313519b7800001703", None)).unwrap();
+        let (asker, body) =
+            Asker::of(sample(request, "0110b0d5ed6ad64313519b7800001703", None), Vendor::Cyclone).unwrap();
         assert_eq!(body, bytes(BODY));
         assert_eq!(asker.reply(&bytes(RESPONSE)), (bytes(reply), None));
     }
@@ -163,14 +164,17 @@ mod tests {
         let reader = gid("010f7f01345b7ebc0000000000001404");
         let request = format!("00010000{BODY}");
         let related = Some((reader, UNKNOWN_SEQUENCE));
-        let (asker, body) = Asker::of(sample(&request, "010f7f01345b7ebc0000000000001503", related)).unwrap();
+        let (asker, body) =
+            Asker::of(sample(&request, "010f7f01345b7ebc0000000000001503", related), Vendor::FastDds)
+                .unwrap();
         assert_eq!(body, bytes(BODY));
         assert_eq!(asker.reply(&bytes(RESPONSE)), (bytes(RESPONSE), Some((reader, 1))));
     }
 
     #[test]
     fn a_cyclone_request_without_its_header_is_refused() {
-        assert_eq!(Asker::of(sample("0001000011ef9c86", "0110b0d5ed6ad64313519b7800001703", None)), None);
+        let short = sample("0001000011ef9c86", "0110b0d5ed6ad64313519b7800001703", None);
+        assert_eq!(Asker::of(short, Vendor::Cyclone), None);
     }
 
     #[test]

@@ -279,7 +279,8 @@ impl<S: 'static> Handle<S> {
         let calls = introspector.clone();
         let callback = move |app: &mut S, sample: RawSample, parts: &ServerParts<'_>| {
             let (publisher, order) = (sample.info.publisher, sample.order);
-            let Some((asker, body)) = Asker::of(sample) else {
+            let vendor = parts.replies.node.context().graph().vendor(&publisher);
+            let Some((asker, body)) = Asker::of(sample, vendor) else {
                 return parts.inbox.undecodable(Some(publisher), &"the request is shorter than its header");
             };
             match cdr::from_body::<T::Request>(&body, order) {

@@ -1,4 +1,4 @@
-//! Garbage in the name of one who is not authenticated yet.
+//! Strangers who send what a handshake begins with, and garbage in the names of others.
 
 use std::{
     net::{Ipv4Addr, UdpSocket},
@@ -32,6 +32,57 @@ fn announcement(socket: &UdpSocket, known: &[Prefix]) -> (Prefix, Vec<u8>) {
         }
     }
     panic!("nobody was announced within {PATIENCE:?}");
+}
+
+/// The same announcement of another participant.
+fn renamed(packet: &[u8], from: Prefix, to: Prefix) -> Vec<u8> {
+    let mut packet = packet.to_vec();
+    for at in 0..packet.len() - 11 {
+        if packet[at..at + 12] == from {
+            packet[at..at + 12].copy_from_slice(&to);
+        }
+    }
+    packet
+}
+
+fn resident() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    pages.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}
+
+#[test]
+fn thousands_who_begin_a_handshake_keep_nobody_out_and_fill_no_memory() {
+    const STRANGERS: u32 = 3000;
+    const ALLOWANCE: u64 = 64 << 20;
+    let lab = Lab::new(&["/a", "/b", "/late"]);
+    let mut a = Speaker::new(lab.options("/a"), "a");
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, port(&lab, 5))).unwrap();
+    let mut b = Speaker::new(lab.options("/b"), "b");
+    let talker = a.talker();
+    let listener = b.listen();
+    turn_until("a and b met", &mut [&mut a, &mut b], |_| talker.matched() == 1 && listener.matched() == 1);
+    let (victim, packet) = announcement(&socket, &[]);
+    let before = resident();
+    for stranger in 0..STRANGERS {
+        let mut prefix = [0x80 | (stranger % 128) as u8; 12];
+        prefix[8..].copy_from_slice(&stranger.to_be_bytes());
+        socket.send_to(&renamed(&packet, victim, prefix), (Ipv4Addr::LOCALHOST, port(&lab, 0))).unwrap();
+        if stranger % 16 == 0 {
+            a.turn();
+            b.turn();
+        }
+    }
+    let mut late = Speaker::new(lab.options("/late"), "late");
+    let heard = late.listen();
+    turn_until("the newcomer is met", &mut [&mut a, &mut b, &mut late], |_| {
+        talker.matched() == 2 && heard.matched() == 1
+    });
+    assert!(talker.publish(&Text { data: "still here".into() }));
+    turn_until("both heard", &mut [&mut a, &mut b, &mut late], |speakers| {
+        !speakers[1].heard.is_empty() && !speakers[2].heard.is_empty()
+    });
+    let more = resident().saturating_sub(before);
+    assert!(more < ALLOWANCE, "{STRANGERS} strangers took {} MB", more >> 20);
 }
 
 /// A message of a handshake without any content, in the words of `from`, as the answer to message `number` of `to`.

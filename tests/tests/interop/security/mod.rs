@@ -6,7 +6,8 @@ mod strangers;
 mod vendors;
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
+    process::Command,
     sync::atomic::{AtomicU32, Ordering},
     time::{Duration, Instant},
 };
@@ -21,7 +22,7 @@ use rosless_keystore::{
     permissions::governance_xml,
     policy::{Act, Enclave, Rule},
 };
-use rosless_tests::{DomainLease, ForeignPeer, Vendor};
+use rosless_tests::{Daemon, DomainLease, ForeignPeer, Vendor};
 use rosless_wire::std_msgs::msg::String as Text;
 
 use crate::ours::PATIENCE;
@@ -33,6 +34,8 @@ enum Governance {
     Encrypted,
     /// Everything can be read, and nothing can be changed.
     Signed,
+    /// What is around payloads is encrypted, and they are not once more.
+    PayloadsOnce,
 }
 
 /// A domain and its keystore.
@@ -53,8 +56,17 @@ impl Lab {
         let root = std::env::temp_dir().join(format!("rosless-keystore-{}-{count}", std::process::id()));
         let domain = DomainLease::acquire();
         let keystore = Keystore::create(&root, domain.id(), Utc::now()).unwrap();
-        if let Governance::Signed = governance {
-            keystore.set_governance(&governance_xml(domain.id()).replace("ENCRYPT", "SIGN")).unwrap();
+        let sros2 = governance_xml(domain.id());
+        let other = match governance {
+            Governance::Encrypted => None,
+            Governance::Signed => Some(sros2.replace("ENCRYPT", "SIGN")),
+            Governance::PayloadsOnce => {
+                Some(sros2.replace("<data_protection_kind>ENCRYPT", "<data_protection_kind>NONE"))
+            }
+        };
+        if let Some(xml) = other {
+            assert_ne!(xml, sros2);
+            keystore.set_governance(&xml).unwrap();
         }
         for enclave in enclaves {
             keystore.create_enclave(enclave, domain.id(), Utc::now()).unwrap();
@@ -63,22 +75,7 @@ impl Lab {
     }
 
     fn options(&self, enclave: &str) -> ContextOptions {
-        let mut options = ContextOptions::for_domain(self.domain.id());
-        options.settings.arguments.enclave = enclave.to_owned();
-        // ROSLESS_LOG_DDS=1 shows the handshakes.
-        if std::env::var_os("ROSLESS_LOG_DDS").is_some() {
-            options
-                .settings
-                .arguments
-                .logger_levels
-                .push(("rustdds".to_owned(), rosless_graph::console::Severity::Debug));
-        }
-        options.settings.environment.security = Some(Security {
-            strategy: Strategy::Enforce,
-            keystore: Some(self.root.clone()),
-            enclave_override: None,
-        });
-        options
+        options(self.domain.id(), &self.root, enclave)
     }
 
     fn peer(&self, vendor: Vendor, enclave: &str) -> Option<ForeignPeer> {
@@ -96,6 +93,25 @@ impl Drop for Lab {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.root);
     }
+}
+
+fn options(domain: u16, keystore: &Path, enclave: &str) -> ContextOptions {
+    let mut options = ContextOptions::for_domain(domain);
+    options.settings.arguments.enclave = enclave.to_owned();
+    // ROSLESS_LOG_DDS=1 shows the handshakes.
+    if std::env::var_os("ROSLESS_LOG_DDS").is_some() {
+        options
+            .settings
+            .arguments
+            .logger_levels
+            .push(("rustdds".to_owned(), rosless_graph::console::Severity::Debug));
+    }
+    options.settings.environment.security = Some(Security {
+        strategy: Strategy::Enforce,
+        keystore: Some(keystore.to_owned()),
+        enclave_override: None,
+    });
+    options
 }
 
 /// A node of ours that keeps what it hears, and may say something.
@@ -133,6 +149,33 @@ impl Speaker {
     fn turn(&mut self) {
         self.event_loop.run_for(&mut self.heard, Duration::from_millis(2)).unwrap();
     }
+}
+
+/// What a test does as a process of its own: domain, enclave and keystore of that.
+const ALONE: &str = "ROSLESS_TEST_ALONE";
+
+/// Talks if this is the process that [`alone`] has started for a test.
+fn is_alone() -> bool {
+    let Ok(place) = std::env::var(ALONE) else { return false };
+    let mut words = place.splitn(3, ' ');
+    let mut word = || words.next().unwrap();
+    let (domain, enclave, keystore) = (word().parse().unwrap(), word(), Path::new(word()));
+    let mut speaker = Speaker::new(options(domain, keystore, enclave), "a");
+    let talker = speaker.talker();
+    let deadline = Instant::now() + 5 * PATIENCE;
+    while Instant::now() < deadline {
+        talker.publish(&Text { data: "x".into() });
+        speaker.event_loop.run_for(&mut speaker.heard, Duration::from_millis(100)).unwrap();
+    }
+    true
+}
+
+/// Starts this test once more, as a process that only talks.
+fn alone(lab: &Lab, enclave: &str, test: &str) -> Daemon {
+    let mut itself = Command::new(std::env::current_exe().unwrap());
+    itself.args(["--exact", test, "--nocapture"]);
+    itself.env(ALONE, format!("{} {enclave} {}", lab.domain.id(), lab.root.display()));
+    Daemon::spawn(itself)
 }
 
 #[track_caller]

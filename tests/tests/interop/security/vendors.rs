@@ -1,19 +1,22 @@
 //! With both vendors, in both directions.
 
-use std::process::Command;
+use std::{cell::RefCell, process::Command, rc::Rc};
 
 use rosless_tests::{Daemon, Vendor};
-use rosless_wire::{Message, cdr, names, std_msgs::msg::String as Text};
+use rosless_wire::{
+    Message, cdr,
+    example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse},
+    names,
+    std_msgs::msg::String as Text,
+};
 
 use super::{Governance, Lab, Speaker, texts, turn_until};
-use crate::ours::{PATIENCE, typehash};
+use crate::{
+    foreign_client::ForeignClient,
+    ours::{Ours, PATIENCE, typehash},
+};
 
 const RELIABLE: &str = "reliable,volatile,0";
-
-/// Cyclone does not meet us at every start yet (docs/security.md), so it is asked for by name.
-fn with_cyclone() -> bool {
-    std::env::var_os("ROSLESS_SECURE_CYCLONE").is_some()
-}
 
 /// Who begins the handshake, and whose keys come first, is chance: so it is tried again and again.
 fn starts() -> usize {
@@ -58,9 +61,17 @@ fn meet_again_and_again(vendor: Vendor, governance: Governance) {
 
 #[test]
 fn cyclone_and_we_hear_each_other_encrypted() {
-    if with_cyclone() {
-        meet_again_and_again(Vendor::Cyclone, Governance::Encrypted);
-    }
+    meet_again_and_again(Vendor::Cyclone, Governance::Encrypted);
+}
+
+#[test]
+fn cyclone_and_we_hear_each_other_signed() {
+    meet_again_and_again(Vendor::Cyclone, Governance::Signed);
+}
+
+#[test]
+fn cyclone_and_we_hear_each_other_with_payloads_encrypted_once() {
+    meet_again_and_again(Vendor::Cyclone, Governance::PayloadsOnce);
 }
 
 #[test]
@@ -76,9 +87,6 @@ fn fast_dds_and_we_hear_each_other_signed() {
 /// Three that do not know each other's software, and keys that are for one of them only.
 #[test]
 fn both_vendors_and_we_hear_each_other_at_once() {
-    if !with_cyclone() {
-        return;
-    }
     let lab = Lab::new(&["/ours", "/cyclone", "/fast"]);
     let mut ours = Speaker::new(lab.options("/ours"), "ours");
     let talker = ours.talker_on(&ours.node, "there");
@@ -107,6 +115,25 @@ fn both_vendors_and_we_hear_each_other_at_once() {
     assert_eq!(ours.heard, ["from Cyclone", "from FastDds"]);
 }
 
+#[test]
+fn clients_of_both_vendors_call_our_service() {
+    for vendor in Vendor::ALL {
+        let lab = Lab::new(&["/ours", "/theirs"]);
+        let Some(peer) = lab.peer(vendor, "/theirs") else { return };
+        let mut ours = Ours::with(lab.options("/ours"), "adder", ());
+        ours.event_loop
+            .serve::<AddTwoInts>(&ours.node, "add", |(), request, responder| {
+                responder.reply(&AddTwoIntsResponse { sum: request.a + request.b });
+            })
+            .unwrap();
+        let mut client = ForeignClient::<AddTwoInts>::new(&Rc::new(RefCell::new(peer)), "/add");
+        ours.run_until("the client matched", |()| client.is_matched());
+        client.call(&AddTwoIntsRequest { a: 20, b: 22 });
+        ours.run_until("an answer", |()| !client.answers().is_empty());
+        assert_eq!(client.answers().into_values().map(|r| r.sum).collect::<Vec<_>>(), [42], "{vendor:?}");
+    }
+}
+
 /// Says which sessions the messages of one participant on loopback belong to: bytes 8 to 11 behind the first submessage's
 /// header, when that is the prefix of a signed message.
 const SESSIONS: &str = "
@@ -133,7 +160,7 @@ while True:
 fn sessions_end_and_others_follow() {
     // Each takes four codes and a session has 16384.
     const SAMPLES: usize = 6000;
-    let lab = Lab::new(&["/ours", "/fast"]);
+    let lab = Lab::new(&["/ours", "/cyclone", "/fast"]);
     let mut ours = Speaker::new(lab.options("/ours"), "ours");
     let mut sniffer = Command::new("python3");
     let prefix: String =
@@ -146,15 +173,23 @@ fn sessions_end_and_others_follow() {
     }
     let talker = ours.talker();
     let dds_type = names::type_to_dds(Text::TYPE_NAME).unwrap();
-    let Some(mut peer) = lab.peer(Vendor::FastDds, "/fast") else { return };
-    peer.reader("r", "rt/chatter", &dds_type, RELIABLE, &typehash(Text::TYPE_HASH));
-    turn_until("matched", &mut [&mut ours], |_| talker.matched() == 1 && peer.matched("r") == 1);
+    let mut peers = Vec::new();
+    for (vendor, enclave) in [(Vendor::Cyclone, "/cyclone"), (Vendor::FastDds, "/fast")] {
+        let Some(mut peer) = lab.peer(vendor, enclave) else { return };
+        peer.reader("r", "rt/chatter", &dds_type, RELIABLE, &typehash(Text::TYPE_HASH));
+        peers.push(peer);
+    }
+    turn_until("all matched", &mut [&mut ours], |_| {
+        talker.matched() == 2 && peers.iter().all(|peer| peer.matched("r") == 1)
+    });
     for sample in 0..SAMPLES {
         while !talker.publish(&Text { data: "x".into() }) {
             ours.turn();
         }
         if sample % 100 == 99 {
-            turn_until("heard", &mut [&mut ours], |_| peer.samples("r").len() > sample);
+            turn_until("heard", &mut [&mut ours], |_| {
+                peers.iter().all(|peer| peer.samples("r").len() > sample)
+            });
         }
     }
     let sessions = sniffer.filter_map(|line| line.starts_with("session").then_some(())).len();
