@@ -7,21 +7,22 @@ mod left_behind;
 
 use std::{
     collections::BTreeSet,
-    net::{Ipv4Addr, UdpSocket},
+    net::{Ipv4Addr, SocketAddr, UdpSocket},
     time::{Duration, Instant},
 };
 
 use common::{
     exchange, local, reader, reliable,
-    scripted::{ScriptedPeer, SUBSCRIPTIONS_READER, SUBSCRIPTIONS_WRITER},
+    scripted::{ScriptedPeer, CYCLONE, DATA, OURS, SPDP_WRITER, SUBSCRIPTIONS_READER, SUBSCRIPTIONS_WRITER},
     writer, SOON,
 };
 use left_behind::LeftBehind;
 use rosless_tests::{eventually, eventually_some, DomainLease};
 use rustdds::{
-    policy::History, DomainParticipantStatusEvent as Event, LostReason, QosPolicies, RTPSEntity,
-    StatusEvented,
+    policy::History, DomainParticipant, DomainParticipantBuilder, DomainParticipantStatusEvent as Event,
+    LostReason, QosPolicies, RTPSEntity, StatusEvented,
 };
+use socket2::{Domain, Socket, Type};
 
 /// Stock has no way to send USER_DATA, and keeps HISTORY to itself.
 #[test]
@@ -101,9 +102,10 @@ fn string(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Stock says so with bits 27 and 28, of which 27 is an endpoint of DDS Security.
+/// Stock announces each topic beside its endpoints, and says so with bits 27 and 28, of which 27 is an endpoint of DDS
+/// Security; RTPS has 28 and 29 for it.
 #[test]
-fn endpoints_for_topics_are_announced_with_the_bits_of_rtps() {
+fn topics_are_announced_by_their_endpoints_alone() {
     let lease = DomainLease::acquire();
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("socket");
     socket.set_read_timeout(Some(SOON)).expect("a time-out");
@@ -114,7 +116,7 @@ fn endpoints_for_topics_are_announced_with_the_bits_of_rtps() {
     let head = [&0x0058u16.to_le_bytes()[..], &4u16.to_le_bytes()].concat();
     let at = packet[..length].windows(4).position(|bytes| bytes == head).expect("a set of endpoints") + 4;
     let set = u32::from_le_bytes(packet[at..at + 4].try_into().expect("four bytes"));
-    assert_eq!(set >> 26, 0b1100, "{set:#x}");
+    assert_eq!(set >> 26, 0b1000, "others may tell us: {set:#x}");
 }
 
 /// Stock says that it keeps nothing.
@@ -209,6 +211,130 @@ fn newcomer_is_heard_long_before_it_repeats_itself() {
         first < second / 4
     });
     assert!(is_early, "{times:?}");
+}
+
+/// A socket of the group in which announcements of this domain are made, on loopback.
+fn on_loopback(domain: u16) -> (UdpSocket, SocketAddr) {
+    let group = Ipv4Addr::new(239, 255, 0, 1);
+    let port = 7400 + 250 * domain;
+    let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).expect("socket");
+    socket.set_reuse_address(true).expect("shared");
+    socket.set_reuse_port(true).expect("shared");
+    socket.bind(&SocketAddr::from((group, port)).into()).expect("bound");
+    socket.join_multicast_v4(&group, &Ipv4Addr::LOCALHOST).expect("joined");
+    socket.set_nonblocking(true).expect("it does not wait");
+    (socket.into(), (group, port).into())
+}
+
+/// A participant that keeps to this host, and announces itself four times in this time.
+fn of_this_host(domain: u16, lease: Duration) -> DomainParticipant {
+    let builder = DomainParticipantBuilder::new(domain).with_this_host_and([]).lease_duration(lease);
+    builder.build().expect("participant")
+}
+
+/// How often ours was announced to that peer alone, since the last time.
+fn announced_to(peer: &ScriptedPeer) -> usize {
+    peer.listen().iter().filter(|heard| heard.is(DATA, SPDP_WRITER)).count()
+}
+
+/// Before: to each participant of the host by unicast, a hundred among a hundred of them.
+#[test]
+fn whoever_of_our_kind_is_heard_by_multicast_on_loopback_is_announced_to_there() {
+    let lease = DomainLease::acquire();
+    let ours = of_this_host(lease.id(), Duration::from_secs(2));
+    let (group, address) = on_loopback(lease.id());
+    let own = ours.guid().to_bytes()[..12].to_vec();
+    let announced_in_group = || {
+        let mut buffer = [0; 2000];
+        let mut count = 0;
+        while let Ok(length) = group.recv(&mut buffer) {
+            count += usize::from(length > 20 && buffer[8..20] == own[..]);
+        }
+        count
+    };
+    // Both take part in the group and show that they hear us; of the other kind we do not know what it makes of it.
+    let mut peers = [OURS, CYCLONE].map(|vendor| ScriptedPeer::new(&ours, vendor));
+    let show_up = |peers: &mut [ScriptedPeer; 2]| {
+        for peer in peers {
+            let acknack = peer.acknack(SUBSCRIPTIONS_READER, SUBSCRIPTIONS_WRITER, 1);
+            peer.say_to_discovery(&[acknack]);
+            peer.announce_itself_to(address);
+        }
+    };
+    for peer in &peers {
+        peer.meet();
+    }
+    eventually("one of ours is told in the group, others by unicast as well", SOON, || {
+        show_up(&mut peers);
+        let _ = (announced_in_group(), peers.each_ref().map(announced_to));
+        let (mut in_group, mut to_each) = (0, [0; 2]);
+        // Until ours has announced itself twice.
+        eventually("an announcement", SOON, || {
+            show_up(&mut peers);
+            in_group += announced_in_group();
+            for (count, peer) in to_each.iter_mut().zip(&peers) {
+                *count += announced_to(peer);
+            }
+            in_group >= 2
+        });
+        to_each[0] == 0 && to_each[1] > 0
+    });
+}
+
+/// What is heard on loopback is known to those who speak there. Others would send data to the group, and on a host without
+/// a network nobody would hear it.
+#[test]
+fn multicast_on_loopback_is_not_announced() {
+    const MULTICAST_LOCATORS: [u16; 2] = [0x33, 0x48];
+    let lease = DomainLease::acquire();
+    let ours = of_this_host(lease.id(), Duration::from_secs(2));
+    let peer = ScriptedPeer::new(&ours, CYCLONE);
+    let announcement = eventually_some("an announcement", SOON, || {
+        peer.announce_itself();
+        peer.listen().into_iter().find(|heard| heard.is(DATA, SPDP_WRITER))
+    });
+    let mut parameters = &announcement.body[24..];
+    let mut ids = BTreeSet::new();
+    while let [a, b, c, d, ..] = *parameters {
+        let (id, length) = (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]));
+        ids.insert(id);
+        if id == 1 {
+            break;
+        }
+        parameters = &parameters[4 + usize::from(length)..];
+    }
+    assert!(ids.contains(&0x32), "it has unicast locators: {ids:x?}");
+    assert!(MULTICAST_LOCATORS.iter().all(|id| !ids.contains(id)), "{ids:x?}");
+}
+
+/// Before: everybody was told again of everybody who had heard of somebody new.
+#[test]
+fn newcomers_are_answered_and_nobody_else_is() {
+    let lease = DomainLease::acquire();
+    // It does not announce itself again while this lasts, but for the first three times.
+    let ours = of_this_host(lease.id(), 100 * SOON);
+    let (group, _) = on_loopback(lease.id());
+    let mut known = ScriptedPeer::new(&ours, CYCLONE);
+    known.meet();
+    let acknack = known.acknack(SUBSCRIPTIONS_READER, SUBSCRIPTIONS_WRITER, 1);
+    known.say_to_discovery(&[acknack]);
+    let mut rounds = 0;
+    eventually("the first announcements", SOON, || {
+        while group.recv(&mut [0; 2000]).is_ok() {
+            rounds += 1;
+        }
+        rounds >= 3 || announced_to(&known) >= 3
+    });
+    let _ = announced_to(&known);
+    // Whose announcement is shorter than ours may not be answered with ours alone.
+    let mut newcomer = ScriptedPeer::new(&ours, OURS);
+    newcomer.user_data = vec![b'x'; 1000];
+    eventually("an answer", SOON, || {
+        newcomer.announce_itself();
+        announced_to(&newcomer) > 0
+    });
+    assert_eq!(announced_to(&known), 0);
+    assert!(group.recv(&mut [0; 2000]).is_err(), "nor in the group");
 }
 
 /// Once without an address, where nobody hears it, and again when there is one, although the stranger was heard before.

@@ -11,8 +11,8 @@ use std::{
 use common::{
     best_effort, local, peer, reader, reliable, resident,
     scripted::{
-        Announced, Heard, ScriptedPeer, ACKNACK, ANYBODY, CYCLONE, DATA, FAST_DDS, GAP, HEARTBEAT,
-        PUBLICATIONS_READER, PUBLICATIONS_WRITER, SUBSCRIPTIONS_WRITER,
+        Announced, Heard, ScriptedPeer, ACKNACK, ANYBODY, CYCLONE, DATA, FAST_DDS, GAP, HEARTBEAT, OURS,
+        PUBLICATIONS_READER, PUBLICATIONS_WRITER, SUBSCRIPTIONS_READER, SUBSCRIPTIONS_WRITER,
     },
     take, write, writer, SOON,
 };
@@ -344,4 +344,94 @@ fn what_is_for_others_does_not_reach_a_reader_that_is_being_met() {
         heard.ends_with(&[Bytes::from("last")])
     });
     assert!(heard.ends_with(&[Bytes::from("kept"), Bytes::from("last")]), "{heard:?}");
+}
+
+/// Before: the first ACKNACK of a reader was answered whatever it said, and one to a built-in writer without samples never.
+#[test]
+fn a_reader_of_our_kind_gets_a_heartbeat_if_it_asks_for_one() {
+    let lease = DomainLease::acquire();
+    let ours = local(lease.id()).build().expect("participant");
+    let events = ours.status_listener();
+    let source = writer(&ours, "t", &reliable(10));
+    let our_writer = source.guid().to_bytes()[12..].try_into().expect("entity id");
+    let mut peer = ScriptedPeer::new(&ours, OURS);
+    peer.meet();
+    let announcement = peer.announcement(1, Announced { entity: THEIR_READER, topic: "t", reliable: true });
+    let heartbeat = peer.heartbeat(SUBSCRIPTIONS_WRITER, 1, 1);
+    peer.say_to_discovery(&[announcement, heartbeat]);
+    eventually("the writer tells everybody what it has", SOON, || {
+        peer.listen().iter().any(|heard| heard.is(HEARTBEAT, our_writer) && heard.reader() == ANYBODY)
+    });
+    // That was heard, and is answered.
+    let acknack = peer.acknack(THEIR_READER, our_writer, 1);
+    peer.say(&[acknack]);
+    eventually("the reader is known", SOON, || {
+        std::iter::from_fn(|| events.try_recv_status())
+            .any(|event| matches!(event, Event::RemoteReaderMatched { .. }))
+    });
+    let told = |peer: &ScriptedPeer, writer: [u8; 4]| {
+        peer.listen().iter().any(|heard| heard.is(HEARTBEAT, writer) && heard.reader() != ANYBODY)
+    };
+    assert!(!told(&peer, our_writer), "it was not asked");
+
+    let question = peer.question(THEIR_READER, our_writer);
+    peer.say(&[question]);
+    eventually("the answer", SOON, || told(&peer, our_writer));
+    // Ours has no readers to tell of.
+    let question = peer.question(SUBSCRIPTIONS_READER, SUBSCRIPTIONS_WRITER);
+    peer.say_to_discovery(&[question]);
+    eventually("the answer of a writer that has nothing", SOON, || told(&peer, SUBSCRIPTIONS_WRITER));
+}
+
+/// Before: a datagram for each.
+#[test]
+fn what_many_writers_say_to_a_participant_comes_in_one_datagram() {
+    const WRITERS: u8 = 10;
+    let lease = DomainLease::acquire();
+    let ours = local(lease.id()).build().expect("participant");
+    let sources: Vec<_> = (0..WRITERS).map(|n| writer(&ours, &format!("t{n}"), &reliable(10))).collect();
+    let mut peer = ScriptedPeer::new(&ours, OURS);
+    peer.meet();
+    let reader = |n: u8| [0, 0, 0x20 + n, 4];
+    for n in 0..WRITERS {
+        let topic = format!("t{n}");
+        let endpoint = Announced { entity: reader(n), topic: &topic, reliable: true };
+        let announcement = peer.announcement(i64::from(n) + 1, endpoint);
+        peer.say_to_discovery(&[announcement]);
+    }
+    // All are asked in one datagram, again and again until all know who asks.
+    eventually("all answer in one datagram", SOON, || {
+        let ask = |(n, source): (u8, &_)| {
+            let writer = RTPSEntity::guid(source).to_bytes()[12..].try_into().expect("entity id");
+            peer.question(reader(n), writer)
+        };
+        let questions: Vec<_> = (0..WRITERS).zip(&sources).map(ask).collect();
+        peer.say(&questions);
+        let heartbeats = |heard: &[Heard]| heard.iter().filter(|heard| heard.id == HEARTBEAT).count();
+        peer.listen_by_datagram().iter().any(|heard| heartbeats(heard) == usize::from(WRITERS))
+    });
+}
+
+/// Before: every tenth of a second, however busy it was.
+#[test]
+fn a_newcomer_that_does_not_answer_is_told_ever_more_slowly() {
+    let lease = DomainLease::acquire();
+    let ours = local(lease.id()).build().expect("participant");
+    let source = writer(&ours, "t", &reliable(10));
+    let our_writer = source.guid().to_bytes()[12..].try_into().expect("entity id");
+    let mut peer = ScriptedPeer::new(&ours, CYCLONE);
+    peer.meet();
+    let announcement = peer.announcement(1, Announced { entity: THEIR_READER, topic: "t", reliable: true });
+    let heartbeat = peer.heartbeat(SUBSCRIPTIONS_WRITER, 1, 1);
+    // It shows that it is there, or it would be told no more than it said.
+    let acknack = peer.acknack(PUBLICATIONS_READER, PUBLICATIONS_WRITER, 1);
+    peer.say_to_discovery(&[announcement, heartbeat, acknack]);
+    let mut times = Vec::new();
+    eventually("seven heartbeats", SOON, || {
+        let heard = peer.listen();
+        times.extend(heard.iter().filter(|heard| heard.is(HEARTBEAT, our_writer)).map(|_| Instant::now()));
+        times.len() >= 7
+    });
+    // The second may come late, because nothing was written that it could follow.
+    assert!(times[6] - times[1] > Duration::from_secs(2), "{times:?}");
 }

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
 use rosless_tests::eventually;
 use rustdds::{DomainParticipant, RTPSEntity};
+use socket2::SockRef;
 
 pub const DATA: u8 = 0x15;
 pub const DATA_FRAG: u8 = 0x16;
@@ -16,6 +17,7 @@ pub const FINAL: u8 = 2;
 
 pub const FAST_DDS: [u8; 2] = [0x01, 0x0f];
 pub const CYCLONE: [u8; 2] = [0x01, 0x10];
+pub const OURS: [u8; 2] = [0x01, 0x12];
 
 pub const SPDP_WRITER: [u8; 4] = [0, 1, 0, 0xc2];
 pub const PUBLICATIONS_WRITER: [u8; 4] = [0, 0, 3, 0xc2];
@@ -111,6 +113,8 @@ pub struct ScriptedPeer {
     discovery: UdpSocket,
     user: UdpSocket,
     count: i32,
+    /// Makes its announcement longer.
+    pub user_data: Vec<u8>,
 }
 
 impl ScriptedPeer {
@@ -119,6 +123,9 @@ impl ScriptedPeer {
         let socket = || {
             let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("socket");
             socket.set_nonblocking(true).expect("socket does not wait");
+            // Who speaks to a group speaks on loopback.
+            let on_loopback = SockRef::from(&socket).set_multicast_if_v4(&Ipv4Addr::LOCALHOST);
+            on_loopback.expect("loopback is there");
             socket
         };
         let (discovery, user) = (socket(), socket());
@@ -126,7 +133,7 @@ impl ScriptedPeer {
         let prefix = [vendor[0], vendor[1], 7, 7, 7, 7, 7, 7, 7, 7, unique[0], unique[1]];
         let port = 7410 + 250 * ours.domain_id() + 2 * ours.participant_id();
         let ours = ours.guid().to_bytes()[..12].try_into().expect("twelve bytes");
-        Self { prefix, ours, port, discovery, user, count: 0 }
+        Self { prefix, ours, port, discovery, user, count: 0, user_data: vec![] }
     }
 
     fn guid(&self, entity: [u8; 4]) -> Vec<u8> {
@@ -172,7 +179,13 @@ impl ScriptedPeer {
         (ACKNACK, FINAL, body)
     }
 
-    /// The same, and asks for so many samples from there on.
+    /// Wants to know what the writer has.
+    pub fn question(&mut self, reader: [u8; 4], writer: [u8; 4]) -> (u8, u8, Vec<u8>) {
+        let (id, _, body) = self.acknack(reader, writer, 1);
+        (id, 0, body)
+    }
+
+    /// Acknowledges everything before `base` and asks for so many samples from there on.
     pub fn nack(&mut self, reader: [u8; 4], writer: [u8; 4], base: i64, samples: u32) -> (u8, u8, Vec<u8>) {
         self.count += 1;
         let set = [samples, u32::MAX << (32 - samples)].map(u32::to_le_bytes).concat();
@@ -199,6 +212,10 @@ impl ScriptedPeer {
 
     /// SPDP: that the peer exists.
     pub fn announce_itself(&self) {
+        self.announce_itself_to(self.to_discovery());
+    }
+
+    pub fn announce_itself_to(&self, address: SocketAddr) {
         let payload = self.parameters(&[
             (0x15, vec![2, 3]),
             (0x16, self.prefix[..2].to_vec()),
@@ -207,8 +224,9 @@ impl ScriptedPeer {
             (0x31, locator(&self.user)),
             (0x02, [20u32.to_le_bytes(), [0; 4]].concat()),
             (0x58, 0x3fu32.to_le_bytes().to_vec()),
+            (0x2c, [&(self.user_data.len() as u32).to_le_bytes()[..], &self.user_data].concat()),
         ]);
-        self.say_to_discovery(&[self.data(ANYBODY, SPDP_WRITER, 1, &payload)]);
+        self.send(address, &[self.data(ANYBODY, SPDP_WRITER, 1, &payload)]);
     }
 
     /// Announces itself, again and again as everybody does, until ours asks for its endpoints.
@@ -245,11 +263,15 @@ impl ScriptedPeer {
 
     /// What has come since the last time, from both sockets.
     pub fn listen(&self) -> Vec<Heard> {
+        self.listen_by_datagram().concat()
+    }
+
+    pub fn listen_by_datagram(&self) -> Vec<Vec<Heard>> {
         let mut heard = Vec::new();
         let mut buffer = vec![0; 65_536];
         for socket in [&self.discovery, &self.user] {
             while let Ok(length) = socket.recv(&mut buffer) {
-                heard.extend(self.submessages(&buffer[..length]));
+                heard.push(self.submessages(&buffer[..length]));
             }
         }
         heard
