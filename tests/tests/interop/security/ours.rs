@@ -1,7 +1,5 @@
 //! Our nodes with each other: everything that ROS has, encrypted.
 
-use std::time::Instant;
-
 use rosless_graph::action::{CancelResponse, GoalHandle, GoalResponse, GoalUpdate};
 use rosless_wire::{
     example_interfaces::{
@@ -46,46 +44,6 @@ fn the_graph_is_whole_under_security() {
     });
     let graph = b.node.context().graph();
     assert_eq!(graph.publishers("/chatter").len(), 1, "whatever is settled is complete");
-}
-
-/// Two processes, each with two nodes, each of which has a publisher and a subscription of the topic: so every pair of
-/// endpoints that can be, those of one participant and those of one node included.
-#[test]
-fn several_endpoints_of_a_process_hear_all_others_and_each_other() {
-    let lab = Lab::new(&["/a", "/b"]);
-    let mut speakers = ["/a", "/b"].map(|enclave| Speaker::new(lab.options(enclave), &enclave[1..]));
-    let mut talkers = Vec::new();
-    let mut listeners = Vec::new();
-    for speaker in &speakers {
-        let second = speaker.node.context().node("second").unwrap();
-        for node in [&speaker.node, &second] {
-            talkers.push(speaker.talker_on(node, "chatter"));
-            listeners.push(speaker.listen_on(node, "chatter"));
-        }
-    }
-    let [a, b] = &mut speakers;
-    let matched = || {
-        let talkers: Vec<_> = talkers.iter().map(|talker| talker.matched()).collect();
-        (talkers, listeners.iter().map(|listener| listener.matched()).collect::<Vec<_>>())
-    };
-    let deadline = Instant::now() + PATIENCE;
-    while matched() != (vec![4; 4], vec![4; 4]) && Instant::now() < deadline {
-        a.turn();
-        b.turn();
-    }
-    assert_eq!(matched(), (vec![4; 4], vec![4; 4]), "each is matched with all");
-    for (number, talker) in talkers.iter().enumerate() {
-        assert!(talker.publish(&Text { data: number.to_string() }));
-    }
-    turn_until("all heard", &mut [&mut *a, &mut *b], |speakers| speakers.iter().all(|s| s.heard.len() >= 8));
-    for speaker in &mut speakers {
-        speaker.heard.sort();
-        assert_eq!(
-            speaker.heard,
-            ["0", "0", "1", "1", "2", "2", "3", "3"],
-            "each listener of two, each talker"
-        );
-    }
 }
 
 /// One who comes and goes gets new keys, and those who stay are not disturbed.
