@@ -26,8 +26,9 @@ fn announcement(socket: &UdpSocket, known: &[Prefix]) -> (Prefix, Vec<u8>) {
     while Instant::now() < deadline {
         let Ok(length) = socket.recv(&mut buffer) else { continue };
         let prefix: Prefix = buffer[8..20].try_into().unwrap();
-        // Fast DDS begins with a datagram that has nothing but locators for its own processes.
-        if length > 500 && buffer.starts_with(b"RTPS") && !known.contains(&prefix) {
+        // Fast DDS begins with a datagram that has nothing but locators for its own processes; who is secured tells its token.
+        let has_token = buffer[..length].windows(8).any(|bytes| bytes == b"DDS:Auth");
+        if has_token && buffer.starts_with(b"RTPS") && !known.contains(&prefix) {
             return (prefix, buffer[..length].to_vec());
         }
     }
