@@ -43,7 +43,6 @@ pub(crate) trait Disk {
 
 impl Disk for File {
     fn write_at(&mut self, bytes: &[u8], place: u64) -> io::Result<()> {
-        stall();
         self.write_all_at(bytes, place)
     }
 
@@ -61,13 +60,6 @@ impl Disk for File {
     fn sync(&mut self) -> io::Result<()> {
         // With the length, but without the times.
         self.sync_data()
-    }
-}
-
-/// `ROSLESS_TEST_FAULT=slow-disk`: a disk on which every write takes 0.3 s.
-fn stall() {
-    if cfg!(debug_assertions) && std::env::var_os("ROSLESS_TEST_FAULT").is_some_and(|f| f == "slow-disk") {
-        std::thread::sleep(std::time::Duration::from_millis(300));
     }
 }
 

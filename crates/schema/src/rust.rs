@@ -24,10 +24,15 @@ const IMPLIED: [(&str, &str); 9] = [
     ("FEEDBACK_MESSAGE", "_FeedbackMessage"),
 ];
 
-/// Words of Rust that a field may have as its name; they are written as `r#word`.
-const KEYWORDS: &str = " abstract as async await become box break const continue do dyn else enum extern false final fn for \
-    gen if impl in let loop macro match mod move mut override priv pub ref return static struct trait true try type typeof \
-    unsafe unsized use virtual where while yield ";
+/// Words of Rust.
+const KEYWORDS: &str = " abstract as async await become box break const continue crate do dyn else enum extern false final \
+    fn for gen if impl in let loop macro match mod move mut override priv pub ref return self static struct super trait true \
+    try type typeof unsafe unsized use virtual where while yield ";
+
+/// Whether Rust keeps this word for itself.
+pub fn is_keyword(word: &str) -> bool {
+    KEYWORDS.split(' ').any(|keyword| keyword == word)
+}
 
 /// Writes Rust modules (`pub mod package { pub mod msg { … } }`) with the types of all `own` definitions. Types of other
 /// packages are those of `rosless_wire`.
@@ -250,7 +255,7 @@ fn identifier(name: &str, of: &str) -> Result<String, SchemaError> {
         "self" | "super" | "crate" | "Self" => {
             Err(invalid(of, format!("'{name}' cannot be a name in Rust; choose another")))
         }
-        _ if KEYWORDS.contains(&format!(" {name} ")) => Ok(format!("r#{name}")),
+        _ if is_keyword(name) => Ok(format!("r#{name}")),
         _ => Ok(name.to_owned()),
     }
 }

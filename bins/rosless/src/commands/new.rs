@@ -6,6 +6,7 @@ use std::{
 };
 
 use clap::Args;
+use rosless_schema::is_keyword;
 use serde_json::json;
 
 use crate::{
@@ -173,13 +174,6 @@ fn check_name(name: &str) -> Result<()> {
         "'{name}' cannot be a node, a crate and a package at once; use lower case letters, digits and single underscores, \
          such as `range_finder`"
     )))
-}
-
-fn is_keyword(name: &str) -> bool {
-    " as async await break const continue crate do dyn else enum extern false final fn for gen if impl in let loop macro \
-      match mod move mut override priv pub ref return self static struct super trait true try type typeof unsafe unsized \
-      use virtual where while yield abstract become box "
-        .contains(&format!(" {name} "))
 }
 
 #[cfg(test)]
