@@ -384,7 +384,7 @@ fn a_slow_disk_stalls_nobody_and_what_it_costs_is_told_and_written_down() {
     ];
     let own = env!("CARGO_BIN_EXE_rosless");
     let record = [own, "bag", "record", "/chatter", "-o", &bag, "--max-cache-size", "400"];
-    let mut probe = std::process::Command::new("strace");
+    let mut probe = Command::new("strace");
     if !probe.args(slow).arg("true").output().is_ok_and(|tried| tried.status.success()) {
         assert!(std::env::var("CI").as_deref() != Ok("true"), "strace is missing or may not trace");
         writeln!(std::io::stderr(), "SKIPPED: no strace, so no slow disk").unwrap();
