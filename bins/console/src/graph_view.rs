@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 fn end(graph: &Graph, endpoint: &Endpoint) -> Value {
     let node = graph.node_of(&endpoint.gid).map_or_else(|| endpoint.gid.to_string(), |node| node.to_string());
-    json!({"node": node, "qos": endpoint.qos.to_string(), "hash": endpoint.type_hash})
+    json!({"node": node, "qos": endpoint.qos.to_string(), "hash": endpoint.type_hash.as_deref()})
 }
 
 /// Everybody and everything; `own` is the console's own node.

@@ -146,7 +146,7 @@ mod tests {
             gid: Gid([0; 16]),
             kind: EndpointKind::Writer,
             dds_topic: "rt/a".into(),
-            dds_type: String::new(),
+            dds_type: "".into(),
             type_hash: None,
             qos,
             service_tag: None,

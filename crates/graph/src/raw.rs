@@ -72,8 +72,8 @@ impl TopicSpec {
             gid,
             kind,
             dds_topic: self.dds_topic.clone(),
-            dds_type: self.dds_type.clone(),
-            type_hash: Some(self.type_hash.clone()).filter(|hash| !hash.is_empty()),
+            dds_type: self.dds_type.as_str().into(),
+            type_hash: Some(self.type_hash.as_str().into()).filter(|_| !self.type_hash.is_empty()),
             qos: self.qos,
             service_tag: None,
         }

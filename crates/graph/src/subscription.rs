@@ -4,6 +4,7 @@ use std::{
     cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet, VecDeque},
     rc::Rc,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -214,10 +215,10 @@ impl Writers {
         &mut self,
         info: &SampleInfo,
         expected: &str,
-        announced: impl FnOnce() -> Option<String>,
-    ) -> Result<u64, String> {
+        announced: impl FnOnce() -> Option<Arc<str>>,
+    ) -> Result<u64, Arc<str>> {
         let is_right = || match announced() {
-            Some(announced) if announced != expected => Err(announced),
+            Some(announced) if *announced != *expected => Err(announced),
             announced => Ok(announced.is_some()),
         };
         let Some((last, checked)) = self.0.get_mut(&info.publisher) else {
@@ -359,11 +360,11 @@ mod tests {
                 publisher: Gid([1; 16]),
                 sequence_number,
             };
-            writers.judge(&info, "right", || announced.map(str::to_owned))
+            writers.judge(&info, "right", || announced.map(Into::into))
         };
         assert_eq!(judge(1, None), Ok(0));
         assert_eq!(judge(4, None), Ok(2));
-        assert_eq!(judge(5, Some("wrong")), Err("wrong".to_owned()));
+        assert_eq!(judge(5, Some("wrong")), Err("wrong".into()));
         assert_eq!(judge(6, Some("right")), Ok(1));
         assert_eq!(judge(7, Some("nobody looks any more")), Ok(0));
     }

@@ -4,6 +4,8 @@ mod common;
 #[path = "../patches/new/network/left_behind.rs"]
 #[allow(clippy::wrong_self_convention, reason = "it says who is to be told")]
 mod left_behind;
+#[path = "../patches/new/rtps/repetitions.rs"]
+mod repetitions;
 
 use std::{
     collections::BTreeSet,
@@ -17,6 +19,7 @@ use common::{
     writer, SOON,
 };
 use left_behind::LeftBehind;
+use repetitions::Repetitions;
 use rosless_tests::{eventually, eventually_some, DomainLease};
 use rustdds::{
     policy::History, DomainParticipant, DomainParticipantBuilder, DomainParticipantStatusEvent as Event,
@@ -335,6 +338,82 @@ fn newcomers_are_answered_and_nobody_else_is() {
     });
     assert_eq!(announced_to(&known), 0);
     assert!(group.recv(&mut [0; 2000]).is_err(), "nor in the group");
+}
+
+/// Before: each of them was looked at as if it were the first; among a hundred participants that was a hundredth of a core,
+/// in each.
+#[test]
+fn what_is_announced_again_is_looked_at_until_it_is_no_news() {
+    let (repetitions, mut last, start) = (Repetitions::default(), None, Instant::now());
+    let mut looks_at = |said: &str, millis: &[u64]| -> Vec<bool> {
+        let at = millis.iter().map(|millis| start + Duration::from_millis(*millis));
+        at.map(|now| !repetitions.is_repeated(&mut last, said, now)).collect()
+    };
+    // As long as it is news each of them counts, and one after that: what it asks for may have been refused before.
+    assert_eq!(looks_at("here I am", &[0, 300, 900, 2500, 5000, 7500]), [true, true, true, true, false, false]);
+    assert_eq!(looks_at("here I am now", &[10_000, 12_500, 15_000]), [true, true, false]);
+    assert_eq!(looks_at("here I am", &[20_000, 40_000, 60_000]), [true, true, false]);
+}
+
+#[test]
+fn who_says_nothing_new_is_still_there() {
+    let lease = DomainLease::acquire();
+    let ours = of_this_host(lease.id(), 100 * SOON);
+    let events = ours.status_listener();
+    let other = of_this_host(lease.id(), Duration::from_secs(2));
+    let (group, _) = on_loopback(lease.id());
+    let (its, mut announced, mut buffer) = (other.guid().to_bytes()[..12].to_vec(), 0, [0; 2000]);
+    // Four in each lease.
+    eventually("it announces itself", 4 * SOON, || {
+        while let Ok(length) = group.recv(&mut buffer) {
+            announced += usize::from(length > 20 && buffer[8..20] == its[..]);
+        }
+        announced >= 12
+    });
+    let mut found = 0;
+    while let Some(event) = events.try_recv_status() {
+        match event {
+            Event::ParticipantDiscovered { dpd } if dpd.guid == other.guid() => found += 1,
+            Event::ParticipantLost { reason, .. } => panic!("it was lost: {reason:?}"),
+            _ => {}
+        }
+    }
+    assert_eq!(found, 1);
+}
+
+#[test]
+fn who_comes_back_right_after_its_goodbye_is_found_although_it_says_nothing_new() {
+    let lease = DomainLease::acquire();
+    let ours = of_this_host(lease.id(), 100 * SOON);
+    let events = ours.status_listener();
+    let mut peer = ScriptedPeer::new(&ours, OURS);
+    peer.meet();
+    let acknack = peer.acknack(SUBSCRIPTIONS_READER, SUBSCRIPTIONS_WRITER, 1);
+    peer.say_to_discovery(&[acknack]);
+    // Until nothing is new in it.
+    let met = Instant::now();
+    eventually("it is well known", SOON, || {
+        peer.announce_itself();
+        met.elapsed() > Duration::from_millis(2500)
+    });
+    // What comes at once would be taken for the same datagram once more.
+    let last = Instant::now();
+    eventually("a pause", SOON, || last.elapsed() > Duration::from_millis(100));
+    while events.try_recv_status().is_some() {}
+    peer.say_goodbye();
+    peer.say_to_discovery(&[peer.announcement_of_itself(3)]);
+    let mut seen = Vec::new();
+    eventually("it is lost and found", SOON, || {
+        while let Some(event) = events.try_recv_status() {
+            match event {
+                Event::ParticipantDiscovered { .. } => seen.push("found"),
+                Event::ParticipantLost { .. } => seen.push("lost"),
+                _ => {}
+            }
+        }
+        seen.len() >= 2
+    });
+    assert_eq!(seen, ["lost", "found"]);
 }
 
 /// Once without an address, where nobody hears it, and again when there is one, although the stranger was heard before.

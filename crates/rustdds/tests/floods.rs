@@ -51,6 +51,14 @@ impl Flooded {
         Invented::new(number, self.socket.local_addr().expect("bound").port())
     }
 
+    /// The peer's GUID prefix.
+    fn victim(&self) -> Vec<u8> {
+        let found = self.participant.discovered_writers();
+        let own = self.participant.guid().prefix;
+        let mut guids = found.iter().map(|writer| writer.writer_proxy.remote_writer_guid);
+        guids.find(|guid| guid.prefix != own).expect("the peer's writer").to_bytes()[..12].to_vec()
+    }
+
     fn ports(&self) -> [u16; 2] {
         ports(self.lease.id(), 1) // ours is participant 0
     }
@@ -145,19 +153,45 @@ fn ten_thousand_participants() {
 #[test]
 fn ten_thousand_participants_that_answer() {
     let flooded = Flooded::prepare();
-    let found = flooded.participant.discovered_writers();
-    let own = flooded.participant.guid().prefix;
-    let mut guids = found.iter().map(|writer| writer.writer_proxy.remote_writer_guid);
-    let victim = guids.find(|guid| guid.prefix != own).expect("the peer's writer").to_bytes();
+    let victim = flooded.victim();
     flooded.survives("10 000 participants that answer", || {
         for number in 0..percent(10_000) {
             let invented = flooded.invent(number);
             flooded.send(&invented.announcement(1));
             let (writer, reader) = PUBLICATIONS;
-            flooded.send(&Packet::new(&invented.prefix).to(&victim[..12]).acknack(reader, writer, 1, 1));
+            flooded.send(&Packet::new(&invented.prefix).to(&victim).acknack(reader, writer, 1, 1));
         }
         flooded.drain();
     });
+}
+
+/// A node has some forty endpoints, of few kinds. Before: 80 kB for each participant.
+#[test]
+fn participants_of_many_endpoints_take_little_memory() {
+    const PARTICIPANTS: u32 = 250;
+    let flooded = Flooded::prepare();
+    let victim = flooded.victim();
+    let (writer, reader) = PUBLICATIONS;
+    for number in 0..PARTICIPANTS {
+        let invented = flooded.invent(number);
+        flooded.send(&invented.announcement(1));
+        flooded.send(&Packet::new(&invented.prefix).to(&victim).acknack(reader, writer, 1, 1));
+        for endpoint in 1..=40 {
+            let id = if endpoint <= 20 { reader_id(endpoint) } else { writer_id(endpoint) };
+            let (topic, sn) = (format!("rq/system_{number}/service_{endpoint}Request"), 1 + (endpoint - 1) % 20);
+            flooded.send(&invented.endpoint(id, &topic, &[b'h'; 76], sn.into()));
+        }
+        flooded.drain();
+    }
+    let mut spent = None;
+    eventually("the peer has nothing more to do", Duration::from_secs(60), || {
+        std::thread::sleep(Duration::from_millis(200));
+        let now = cpu_time(flooded.echo.pid());
+        spent.replace(now).is_some_and(|before| now - before < Duration::from_millis(20))
+    });
+    let each = resident(flooded.echo.pid()).saturating_sub(flooded.memory) / u64::from(PARTICIPANTS);
+    println!("{each} bytes for a participant of 40 endpoints");
+    assert!((4_000..30_000).contains(&each), "{each} bytes for each participant");
 }
 
 #[test]

@@ -119,11 +119,11 @@ impl Picture {
             } else if !quiet {
                 let (counter, (qos, _)) = (flow.total.clone(), to_hear_all(&publishers));
                 let first = publishers[0];
-                let hash = first.type_hash.clone().unwrap_or_default();
+                let hash = first.type_hash.as_deref().unwrap_or_default();
                 session.event_loop.subscribe_raw(
                     &session.node,
                     (&topic, qos),
-                    (&first.type_name(), &hash),
+                    (&first.type_name(), hash),
                     move |(), sample| {
                         let (messages, bytes) = counter.get();
                         counter.set((messages + 1, bytes + sample.message.len() as u64));

@@ -274,8 +274,8 @@ impl ContextInner {
             gid: found.guid.into(),
             kind,
             dds_topic: found.topic_name,
-            dds_type: found.type_name,
-            type_hash,
+            dds_type: found.type_name.into(),
+            type_hash: type_hash.map(Into::into),
             qos: Qos::from_policies(kind, &found.qos),
             service_tag,
         };

@@ -247,11 +247,16 @@ impl<S: 'static> Core<S> {
     }
 
     fn fire_engines(&self, app: &mut S) {
-        for engine in snapshot(&self.engines) {
-            let now = monotonic();
+        let engines = snapshot(&self.engines);
+        if engines.is_empty() {
+            return;
+        }
+        let mut now = monotonic();
+        for engine in engines {
             let due = (engine.next.borrow_mut())(app).is_some_and(|deadline| deadline <= now);
             if due {
                 (engine.fire.borrow_mut())(app, now);
+                now = monotonic();
             }
         }
     }

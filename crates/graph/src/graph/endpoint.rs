@@ -1,5 +1,7 @@
 //! The ends of topics and services as DDS announces them, in ROS's words.
 
+use std::sync::Arc;
+
 use rosless_wire::names::{self, RosTopic};
 
 use crate::{Gid, Qos};
@@ -23,9 +25,9 @@ pub struct Endpoint {
     /// The DDS topic name (`rt/chatter`).
     pub dds_topic: String,
     /// The DDS type name (`std_msgs::msg::dds_::String_`).
-    pub dds_type: String,
+    pub dds_type: Arc<str>,
     /// `RIHS01_…` when the endpoint announced it.
-    pub type_hash: Option<String>,
+    pub type_hash: Option<Arc<str>>,
     /// What it offers or requests.
     pub qos: Qos,
     /// Cyclone's `clientid=…` or `serviceid=…`: the same for both endpoints of one client or server.
@@ -35,7 +37,7 @@ pub struct Endpoint {
 impl Endpoint {
     /// The ROS type (`std_msgs/msg/String`); DDS types that are not ROS's keep their name.
     pub fn type_name(&self) -> String {
-        names::type_from_dds(&self.dds_type).unwrap_or_else(|| self.dds_type.clone())
+        names::type_from_dds(&self.dds_type).unwrap_or_else(|| self.dds_type.to_string())
     }
 
     /// What the endpoint is in ROS terms; `None` for DDS topics that ROS tools do not show.

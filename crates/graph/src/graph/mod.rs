@@ -4,7 +4,10 @@
 
 mod endpoint;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
 
 pub(crate) use endpoint::ros_name;
 pub use endpoint::{Endpoint, EndpointKind, Role, UserData};
@@ -48,7 +51,9 @@ pub struct Graph {
     nodes: BTreeMap<GidPrefix, Vec<NodeEntities>>,
     /// How much memory that takes.
     entities_size: usize,
-    endpoints: BTreeMap<Gid, Endpoint>,
+    endpoints: BTreeMap<Gid, Arc<Endpoint>>,
+    /// Names of types, and their hashes: every node has endpoints of the same few.
+    types: BTreeSet<Arc<str>>,
     /// Local endpoint to the endpoints it exchanges samples with.
     matches: BTreeMap<Gid, BTreeSet<Gid>>,
     /// Matched writers that had no history to give.
@@ -99,12 +104,12 @@ impl Graph {
 
     /// All endpoints, ours too.
     pub fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
-        self.endpoints.values()
+        self.endpoints.values().map(AsRef::as_ref)
     }
 
     /// One endpoint.
     pub fn endpoint(&self, gid: &Gid) -> Option<&Endpoint> {
-        self.endpoints.get(gid)
+        self.endpoints.get(gid).map(AsRef::as_ref)
     }
 
     /// The endpoints of one node with what they are.
@@ -115,7 +120,7 @@ impl Graph {
             .flatten()
             .filter(|node| node.full_name().to_string() == full_name)
             .flat_map(|node| node.readers.iter().chain(&node.writers))
-            .filter_map(|gid| self.endpoints.get(gid))
+            .filter_map(|gid| self.endpoint(gid))
             .filter_map(|endpoint| Some((endpoint.role()?, endpoint)))
             .collect();
         found.sort_by(|a, b| a.0.cmp(&b.0));
@@ -178,7 +183,7 @@ impl Graph {
     fn on_topic(&self, topic: &str, kind: EndpointKind) -> Vec<&Endpoint> {
         // Names are compared as DDS has them: taking each apart costs a recorder a fifth of a core.
         let Ok(dds_topic) = rosless_wire::names::topic_to_dds(topic) else { return Vec::new() };
-        self.endpoints.values().filter(|it| it.kind == kind && it.dds_topic == dds_topic).collect()
+        self.endpoints().filter(|it| it.kind == kind && it.dds_topic == dds_topic).collect()
     }
 
     /// The endpoints a local endpoint exchanges samples with.
@@ -273,10 +278,24 @@ impl Graph {
     }
 
     /// An endpoint was discovered, or made.
-    pub fn add_endpoint(&mut self, endpoint: Endpoint) {
-        if self.endpoints.get(&endpoint.gid) != Some(&endpoint) {
-            self.endpoints.insert(endpoint.gid, endpoint);
+    pub fn add_endpoint(&mut self, mut endpoint: Endpoint) {
+        if self.endpoint(&endpoint.gid) != Some(&endpoint) {
+            self.share(&mut endpoint.dds_type);
+            endpoint.type_hash.iter_mut().for_each(|hash| self.share(hash));
+            self.endpoints.insert(endpoint.gid, Arc::new(endpoint));
             self.generation += 1;
+        }
+    }
+
+    /// What many endpoints say takes memory once.
+    fn share(&mut self, text: &mut Arc<str>) {
+        // Anybody can invent types; those that no endpoint has any more are forgotten.
+        if self.types.len() > 2 * self.endpoints.len() + 64 {
+            self.types.retain(|text| Arc::strong_count(text) > 1);
+        }
+        match self.types.get(text) {
+            Some(known) => *text = Arc::clone(known),
+            None => drop(self.types.insert(Arc::clone(text))),
         }
     }
 
@@ -329,11 +348,11 @@ impl Graph {
     /// missed.
     pub fn infer_matches(&mut self, local: GidPrefix) {
         let mut by_topic = BTreeMap::<&str, Vec<&Endpoint>>::new();
-        for endpoint in self.endpoints.values().filter(|endpoint| endpoint.gid.prefix() == local) {
+        for endpoint in self.endpoints().filter(|endpoint| endpoint.gid.prefix() == local) {
             by_topic.entry(&endpoint.dds_topic).or_default().push(endpoint);
         }
         let mut found = Vec::new();
-        for remote in self.endpoints.values() {
+        for remote in self.endpoints() {
             for ours in by_topic.get(remote.dds_topic.as_str()).into_iter().flatten() {
                 if ours.feeds(remote) || remote.feeds(ours) {
                     found.push((ours.gid, remote.gid));

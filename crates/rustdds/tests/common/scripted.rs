@@ -216,6 +216,11 @@ impl ScriptedPeer {
     }
 
     pub fn announce_itself_to(&self, address: SocketAddr) {
+        self.send(address, &[self.announcement_of_itself(1)]);
+    }
+
+    /// Those of Fast DDS all have the same number.
+    pub fn announcement_of_itself(&self, sequence: i64) -> (u8, u8, Vec<u8>) {
         let payload = self.parameters(&[
             (0x15, vec![2, 3]),
             (0x16, self.prefix[..2].to_vec()),
@@ -226,7 +231,15 @@ impl ScriptedPeer {
             (0x58, 0x3fu32.to_le_bytes().to_vec()),
             (0x2c, [&(self.user_data.len() as u32).to_le_bytes()[..], &self.user_data].concat()),
         ]);
-        self.send(address, &[self.data(ANYBODY, SPDP_WRITER, 1, &payload)]);
+        self.data(ANYBODY, SPDP_WRITER, sequence, &payload)
+    }
+
+    /// SPDP: that the peer leaves.
+    pub fn say_goodbye(&self) {
+        let disposed = [parameter(0x71, &[0, 0, 0, 3]), parameter(1, &[])].concat();
+        let key = self.parameters(&[(0x50, self.guid([0, 0, 1, 0xc1]))]);
+        let body = [&[0, 0, 16, 0][..], &ANYBODY, &SPDP_WRITER, &number(2), &disposed, &key].concat();
+        self.say_to_discovery(&[(DATA, 2 | 8, body)]);
     }
 
     /// Announces itself, again and again as everybody does, until ours asks for its endpoints.

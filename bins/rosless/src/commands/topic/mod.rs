@@ -266,7 +266,7 @@ pub(super) fn endpoint_json(graph: &Graph, endpoint: &Endpoint) -> Value {
         "node": node.as_ref().map(|(name, _)| name),
         "namespace": node.as_ref().map(|(_, namespace)| namespace),
         "type": endpoint.type_name(),
-        "type_hash": endpoint.type_hash,
+        "type_hash": endpoint.type_hash.as_deref(),
         "gid": endpoint.gid.to_string(),
         "qos": {
             "reliability": if qos.reliability == Reliability::Reliable { "reliable" } else { "best_effort" },
