@@ -276,7 +276,8 @@ fn throughput(size: usize, count: usize) {
                 let burst = (64_000 / size).max(1);
                 let mut said = 0;
                 while said < count {
-                    let room = (0..burst.min(count - said)).take_while(|_| publisher.publish(&message)).count();
+                    let room =
+                        (0..burst.min(count - said)).take_while(|_| publisher.publish(&message)).count();
                     said += room;
                     let turn = if room < burst { Duration::from_millis(1) } else { Duration::ZERO };
                     event_loop.run_for(&mut (), turn).unwrap();
@@ -302,7 +303,10 @@ fn throughput(size: usize, count: usize) {
         let what = format!("{what}, {name}, beside Cyclone's");
         match cyclones_flow(&Lab::new(*mode), size) {
             Some((cyclone, memory)) => {
-                println!("  Cyclone's ddsperf, {name}: {cyclone:.1} MB/s, ours {:.2} of it; its listener took {memory:.1} MB", rate / cyclone);
+                println!(
+                    "  Cyclone's ddsperf, {name}: {cyclone:.1} MB/s, ours {:.2} of it; its listener took {memory:.1} MB",
+                    rate / cyclone
+                );
                 Figure::new("security", what, rate, "MB/s").against("Cyclone's ddsperf", cyclone).tell();
             }
             None => {

@@ -307,7 +307,10 @@ mod signing {
         }
         for (_, peer) in announced(domain, environment)?.peers() {
             // Names on the network are anybody's.
-            let enclave = peer.enclave.as_deref().map_or_else(|| "nowhere".to_owned(), |name| name.escape_debug().to_string());
+            let enclave = peer
+                .enclave
+                .as_deref()
+                .map_or_else(|| "nowhere".to_owned(), |name| name.escape_debug().to_string());
             let (level, found) = match peer.is_secured {
                 true => ("OK", "secured"),
                 false => ("WARN", "NOT secured: whoever is, does not let it in"),

@@ -68,7 +68,8 @@ pub fn local(domain: u16) -> DomainParticipantBuilder {
     #[cfg(feature = "security")]
     let builder = {
         let folder = rosless_tests::enclave(domain);
-        let files = rustdds::DomainParticipantSecurityConfigFiles::with_ros_default_names(folder, String::new());
+        let files =
+            rustdds::DomainParticipantSecurityConfigFiles::with_ros_default_names(folder, String::new());
         builder.builtin_security(files)
     };
     builder

@@ -55,7 +55,8 @@ impl Shop {
     fn is_for_the_operator(&self, line: &[&str], topic: &str) {
         let (output, said) = self.run(Some("/observer"), line);
         let told: Vec<_> = said.lines().collect();
-        let reason = format!("error: cannot write topic {topic}: the permissions of the enclave do not allow it;");
+        let reason =
+            format!("error: cannot write topic {topic}: the permissions of the enclave do not allow it;");
         assert!(!output.status.success(), "{line:?}: {said}");
         assert!(told.len() == 1 && told[0].starts_with(&reason), "{line:?}: {said}");
         self.works(Some("/operator"), line);

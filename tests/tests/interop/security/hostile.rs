@@ -268,7 +268,8 @@ fn strangers_without_end_are_told_of_now_and_then() {
     let lab = Lab::new(&["/a"]);
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, port(&lab, 5))).unwrap();
     let talker = alone(&lab, "/a", "security::hostile::strangers_without_end_are_told_of_now_and_then");
-    let refusals = || talker.filter_map(|line| line.contains(" is refused: it has no security").then_some(()));
+    let refusals =
+        || talker.filter_map(|line| line.contains(" is refused: it has no security").then_some(()));
     let mut open = Speaker::new(ContextOptions::for_domain(lab.domain.id()), "open");
     turn_until("the first is refused", &mut [&mut open], |_| !refusals().is_empty());
     let (name, packet) = first_announcement(&socket, |bytes| !is_secured(bytes));

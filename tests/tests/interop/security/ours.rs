@@ -113,7 +113,9 @@ fn newcomers_keep_nobody_from_hearing() {
     for _ in 0..6 {
         let mut c = Speaker::new(lab.options("/c"), "c");
         let comes = listen(&c);
-        turn_until("met", &mut [&mut a, &mut b, &mut c], |_| say() > 0 && comes.matched() == 1 && talker.matched() == 2);
+        turn_until("met", &mut [&mut a, &mut b, &mut c], |_| {
+            say() > 0 && comes.matched() == 1 && talker.matched() == 2
+        });
         drop((comes, c));
         turn_until("gone", &mut [&mut a, &mut b], |_| say() > 0 && talker.matched() == 1);
     }
