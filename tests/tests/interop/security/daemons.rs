@@ -78,10 +78,11 @@ const SYSTEM: &str = "mocap4r2_dummy_driver_node";
 #[test]
 fn the_operator_starts_a_capture_and_an_observer_may_only_look() {
     let shop = Shop::new(&["rosless", "mocap-system", "mocap-controller", "session-recorder"]);
+    let takes = shop.keys.join("takes");
     let daemons = [
         shop.daemon("/capture/system", &["mocap-system"]),
         shop.daemon("/capture/controller", &["mocap-controller", "run"]),
-        shop.daemon("/capture/recorder", &["session-recorder"]),
+        shop.daemon("/capture/recorder", &["session-recorder", "--dir", takes.to_str().unwrap()]),
     ];
     shop.is_for_the_operator(&["mocap-controller", "start", SYSTEM, "--discovery", "20"], "rt/mocap_control");
     let observer = Some("/observer");
