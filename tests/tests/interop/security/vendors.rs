@@ -20,7 +20,7 @@ const RELIABLE: &str = "reliable,volatile,0";
 
 /// Who begins the handshake, and whose keys come first, is chance: so it is tried again and again.
 fn starts() -> usize {
-    std::env::var("ROSLESS_SECURE_STARTS").ok().and_then(|text| text.parse().ok()).unwrap_or(3)
+    std::env::var("ROSLESS_SECURE_STARTS").ok().and_then(|text| text.parse().ok()).unwrap_or(10)
 }
 
 fn meet_again_and_again(vendor: Vendor, governance: Governance) {
