@@ -213,9 +213,15 @@ mod tests {
         supervisor.socket.send(b"STATUS=busy\nSTOPPING=1\n").unwrap();
         assert_eq!(ear.listen(), [Word::Ready, Word::Alive, Word::Stopping]);
         let counted = Word::Counted(Counters { received: 7, lost: 2, asked_again: 5, ..Counters::default() });
-        assert_eq!(counted.to_string(), "STATUS=7 samples received, 2 lost, 5 asked for again\nX_COUNTERS=7 0 0 2 0 0 5");
+        assert_eq!(
+            counted.to_string(),
+            "STATUS=7 samples received, 2 lost, 5 asked for again\nX_COUNTERS=7 0 0 2 0 0 5"
+        );
         supervisor.say(counted);
-        supervisor.socket.send(b"X_COUNTERS=1 2\nX_COUNTERS=1 2 3 4 5 6\nX_COUNTERS=1 2 3 4 5 6 7 8\nX_COUNTERS=\xff\n").unwrap();
+        supervisor
+            .socket
+            .send(b"X_COUNTERS=1 2\nX_COUNTERS=1 2 3 4 5 6\nX_COUNTERS=1 2 3 4 5 6 7 8\nX_COUNTERS=\xff\n")
+            .unwrap();
         assert_eq!(ear.listen(), [counted], "what is no such number is left out");
 
         let path = env::temp_dir().join(format!("rosless-ear-{}", std::process::id()));

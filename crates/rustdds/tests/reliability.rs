@@ -56,6 +56,10 @@ fn late_joiner_gets_the_last_samples() {
     });
     let expected: Vec<Bytes> = (47..50u32).map(|n| Bytes::copy_from_slice(&n.to_le_bytes())).collect();
     assert_eq!(got, expected);
-    assert_eq!(ends[0].repairs().sent_again(), sent_again, "what a late joiner gets is sent for the first time");
+    assert_eq!(
+        ends[0].repairs().sent_again(),
+        sent_again,
+        "what a late joiner gets is sent for the first time"
+    );
     assert_eq!(ends[1].repairs().asked(), 0);
 }
