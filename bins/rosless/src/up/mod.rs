@@ -29,7 +29,7 @@ use signal_hook::{
 
 pub(crate) use lookout::{LOOK, Look};
 pub(crate) use mark::Down;
-pub(crate) use report::{Logs, Status, counted};
+pub(crate) use report::{Logs, Status};
 
 use crate::{
     Environment,

@@ -168,7 +168,7 @@ impl Ward<'_> {
             Stage::Running(running) => running.watch.as_ref().map(|watch| watch.counters),
             _ => None,
         };
-        let counters = counters.filter(|counters| !counters.is_clean());
+        let counters = counters.filter(|counters| *counters != Counters::default());
         Entry {
             name,
             state,
