@@ -119,15 +119,7 @@ fn what_ros2_accepts_is_accepted() {
     // The publisher offers an endless lease: nothing comes, but the options are known.
     assert_eq!(wrong.code, 1, "{wrong:?}");
     assert!(wrong.stderr.contains("nobody publishes /clock: simulated time stands still"), "{wrong:?}");
-    let _simulation = world.publish(&[
-        "-r",
-        "20",
-        "/clock",
-        "rosgraph_msgs/msg/Clock",
-        "{clock: {sec: 42}}",
-        "--print",
-        "0",
-    ]);
+    let _simulation = world.publish(&["/clock", "rosgraph_msgs/msg/Clock", "{clock: {sec: 42}}"]);
     let stamp =
         ["topic", "pub", "--once", "-s", "-w", "0", "/stamped", "std_msgs/msg/Header", "{stamp: now}"];
     let simulated = world.rosless(&stamp);
