@@ -102,13 +102,16 @@ until_says 'marker' a rosless topic echo --once /markers
 show a mocap-controller stop optitrack
 
 say "the same over TLS, with a namespace for B and a list of what may leave it"
-certificate() { # NAME, EXTENSION
-  openssl req -newkey rsa:2048 -nodes -keyout "$work/$1.key" -subj "/CN=$1" 2> /dev/null |
-    openssl x509 -req -CA "$work/ca.pem" -CAkey "$work/ca.key" -CAcreateserial -days 1 -extfile <(echo "$2") -out "$work/$1.pem" 2> /dev/null
+authority() { # NAME
+  openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/$1.key" -out "$work/$1.pem" -days 1 -subj "/CN=$1" 2> /dev/null
 }
-openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/ca.key" -out "$work/ca.pem" -days 1 -subj /CN=lab 2> /dev/null
-certificate a "subjectAltName=IP:198.51.100.1"
-certificate b "subjectAltName=IP:198.51.100.2"
+certificate() { # SITE, ADDRESS, AUTHORITY
+  openssl req -newkey rsa:2048 -nodes -keyout "$work/$1.key" -subj "/CN=$1" 2> /dev/null |
+    openssl x509 -req -CA "$work/$3.pem" -CAkey "$work/$3.key" -CAcreateserial -days 1 -extfile <(echo "subjectAltName=IP:$2") -out "$work/$1.pem" 2> /dev/null
+}
+authority ca
+certificate a 198.51.100.1 ca
+certificate b 198.51.100.2 ca
 keys() {
   echo "transport: { link: { tls: { root_ca_certificate: \"$work/ca.pem\", enable_mtls: true,
     listen_certificate: \"$work/$1.pem\", listen_private_key: \"$work/$1.key\",
@@ -127,8 +130,8 @@ if show a timeout 5 rosless topic echo --once /lab_b/rigid_bodies; then fail "wh
 until_says 'stopped' a mocap-controller stop optitrack
 
 say "a router without a certificate of ours is not let in"
-openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/x.key" -out "$work/x.pem" -days 1 -subj /CN=stranger 2> /dev/null
-mv "$work/x.key" "$work/b.key" && mv "$work/x.pem" "$work/b.pem"
+authority stranger
+certificate b 198.51.100.2 stranger
 routers tls "$(keys SITE)" "$allowed"
 if (until_says '/lab_b/optitrack/get_state' a rosless service list) > /dev/null; then fail "a stranger was let in"; fi
 grep -v conf: "$work/zenoh_a.log" | grep -o -i -m 1 'invalid peer certificate.*' || fail "nobody says why"
