@@ -116,7 +116,7 @@ fn directories_of_three_forms_are_read() {
 fn what_is_no_text_is_refused_where_it_stops_to_be_one() {
     let dir = TempDir::new("latin");
     dir.write("my_pkg/msg/Bad.msg", "");
-    std::fs::write(dir.0.join("my_pkg/msg/Bad.msg"), b"int8 a\n# caf\xe9\n").unwrap();
+    fs::write(dir.0.join("my_pkg/msg/Bad.msg"), b"int8 a\n# caf\xe9\n").unwrap();
     let refused = Registry::new().load_dir(&dir.0).unwrap_err().to_string();
     assert!(refused.ends_with("my_pkg/msg/Bad.msg:2:6: this is not UTF-8"), "{refused}");
     // A folder, as a pipe or a device would be.
