@@ -205,6 +205,8 @@ daemons:
     let logs = run(&["logs", "once"]);
     assert_eq!(String::from_utf8_lossy(&logs.stdout), "once | A is seen\n");
     assert_eq!(run(&["logs", "nobody"]).status.code(), Some(3));
+    let silent = run(&["logs", "third"]);
+    assert!(silent.status.success() && silent.stdout.is_empty(), "it runs and says nothing: {silent:?}");
     assert!(run(&["down"]).status.success());
     assert!(up.wait(SOON).success(), "{}", up.output());
     fs::remove_dir_all(folder).unwrap();

@@ -202,14 +202,15 @@ impl Tail {
 impl Logs {
     pub(crate) fn run(&self, environment: &Environment) -> Result<()> {
         let domain = environment.settings.environment.domain_id;
-        let folder = match (&self.logs, read(environment)) {
-            (Some(folder), _) => Some(folder.clone()),
-            (None, Ok(report)) => report.head.logs,
-            (None, Err(_)) => super::default_logs(domain),
+        // Who runs may not have said anything yet.
+        let (folder, running) = match (&self.logs, read(environment)) {
+            (Some(folder), _) => (Some(folder.clone()), Vec::new()),
+            (None, Ok(report)) => (report.head.logs, report.daemons),
+            (None, Err(_)) => (super::default_logs(domain), Vec::new()),
         };
         let folder =
             folder.ok_or_else(|| Failure::new("logs are not kept; `rosless up --logs DIR` keeps them"))?;
-        let mut tails = self.tails(&folder)?;
+        let mut tails = self.tails(&folder, running.into_iter().map(|entry| entry.name))?;
         let width = tails.iter().map(|tail| tail.name.len()).max().unwrap_or_default();
         let print = |name: &str, line: &str| match environment.json() {
             true => output::json_line(&serde_json::json!({"name": name, "line": line})),
@@ -233,11 +234,12 @@ impl Logs {
         Ok(())
     }
 
-    fn tails(&self, folder: &Path) -> Result<Vec<Tail>> {
+    fn tails(&self, folder: &Path, running: impl Iterator<Item = String>) -> Result<Vec<Tail>> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let name = |path: PathBuf| Some(path.file_name()?.to_str()?.strip_suffix(".log")?.to_owned());
-        let mut known: Vec<_> = entries.filter_map(|entry| name(entry.path())).collect();
+        let mut known: Vec<_> = entries.filter_map(|entry| name(entry.path())).chain(running).collect();
         known.sort();
+        known.dedup();
         if known.is_empty() {
             return Err(Failure::nobody(format!(
                 "{} has no logs: `rosless up` writes them",
