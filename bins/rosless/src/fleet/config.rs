@@ -10,9 +10,19 @@ use serde::Deserialize;
 
 use crate::failure::{Failure, Result};
 
-/// Those that publish what only one may publish. Others, such as capture systems, come with names of their own.
-const SIMULATORS: [&str; 6] =
-    ["sim-arm", "shooter", "primitive-queue", "mechanism-controller", "dummy-mechanism", "sim-ur"];
+/// Those that publish what only one may publish, in a place and of a kind.
+const SIMULATORS: [&str; 7] = [
+    "sim-arm",
+    "shooter",
+    "primitive-queue",
+    "mechanism-controller",
+    "dummy-mechanism",
+    "sim-ur",
+    "mocap-system",
+];
+
+/// A day: nobody waits longer for a sign of life, and clocks have an end.
+const LONGEST_PATIENCE: u64 = 86_400;
 
 /// One daemon to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -88,6 +98,30 @@ impl Program {
         self.nodes.iter().map(|node| format!("{namespace}{node}")).collect()
     }
 
+    /// The program's own name.
+    fn program(&self) -> &str {
+        Path::new(&self.run).file_name().and_then(|name| name.to_str()).unwrap_or(&self.run)
+    }
+
+    /// Where its topics are.
+    fn place(&self) -> &str {
+        self.namespace.as_deref().unwrap_or_default().trim_end_matches('/')
+    }
+
+    /// What there may be one of in a place; nothing where it is not known what the arguments make of it.
+    fn simulates(&self) -> Option<(&str, &str)> {
+        let program = SIMULATORS.iter().find(|simulator| **simulator == self.program())?;
+        let mut words = self.args.iter().map(String::as_str);
+        let kind =
+            words.find_map(|word| word.strip_prefix("--kind")).map(|rest| rest.trim_start_matches('='));
+        let kind = kind
+            .map_or("dummy", |kind| if kind.is_empty() { words.next().unwrap_or_default() } else { kind });
+        let is_known = !self.args.iter().any(|word| word == "--ros-args");
+        // Others of that program speak for devices, or publish nothing.
+        let is_one = *program != "mocap-system" || matches!(kind, "dummy" | "imu");
+        (is_known && is_one).then_some((*program, kind))
+    }
+
     pub(crate) fn is_looked_for(&self) -> bool {
         self.watchdog > 0 && !self.nodes.is_empty()
     }
@@ -103,6 +137,16 @@ pub(crate) struct LogSettings {
     pub(crate) megabytes: u64,
     /// So many that were put aside are kept per daemon; 0 and nothing is written.
     pub(crate) files: u32,
+}
+
+impl LogSettings {
+    fn check(&self) -> std::result::Result<(), &'static str> {
+        match self {
+            Self { megabytes: 1..=1_000_000, files: 0..=1000, .. } => Ok(()),
+            Self { files: 0..=1000, .. } => Err("`megabytes` goes from 1 to 1000000"),
+            _ => Err("`files` goes from 0 to 1000"),
+        }
+    }
 }
 
 impl Default for LogSettings {
@@ -132,7 +176,9 @@ impl Config {
 
     /// `folder` is where relative paths begin.
     fn parse(text: &str, folder: &Path) -> std::result::Result<Self, String> {
-        let mut config: Self = serde_yaml_ng::from_str(text).map_err(|error| error.to_string())?;
+        let mut config: Self =
+            serde_yaml_ng::from_str(text).map_err(|error| with_line(text, error.to_string()))?;
+        config.logs.check().map_err(|complaint| with_line(text, format!("`logs`: {complaint}")))?;
         for program in &mut config.daemons {
             let file = program.params_file.as_mut().map(|file| *file = folder.join(&*file));
             let missing = file.and(program.params_file.as_ref()).filter(|file| !file.is_file());
@@ -181,6 +227,17 @@ fn at(text: &str, name: &str, complaint: &str) -> String {
     }
 }
 
+/// The complaint with the line of the key that it quotes first, where it names none.
+fn with_line(text: &str, complaint: String) -> String {
+    let key = complaint.split('`').nth(1).filter(|_| !complaint.contains(" at line "));
+    let begins =
+        |line: &str, key| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(':'));
+    match key.and_then(|key| text.lines().position(|line| begins(line, key))) {
+        Some(index) => format!("{complaint} at line {}", index + 1),
+        None => complaint,
+    }
+}
+
 /// Which daemon cannot be run like this, and why.
 fn complaint(programs: &[Program]) -> Option<(String, String)> {
     let mut names = BTreeSet::new();
@@ -206,15 +263,21 @@ fn complaint(programs: &[Program]) -> Option<(String, String)> {
         {
             return wrong(error.to_string());
         }
-        let is_same = |other: &&Program| {
-            let plain = |program: &Program| !program.args.iter().any(|word| word == "--ros-args");
-            other.run == program.run && other.namespace == program.namespace && plain(other) && plain(program)
-        };
-        let twin = programs[..index].iter().find(is_same);
-        if let Some(twin) = twin.filter(|_| SIMULATORS.contains(&program.run.as_str())) {
+        if program.watchdog > LONGEST_PATIENCE {
+            return wrong(format!("`watchdog` is at most {LONGEST_PATIENCE} seconds; 0 for never"));
+        }
+        if let Some(variable) =
+            program.environment.keys().find(|key| key.is_empty() || key.contains(['=', '\0']))
+        {
+            return wrong(format!("no variable of the environment can be called {variable:?}"));
+        }
+        let simulated = program.simulates();
+        let is_twin = |other: &&Program| other.place() == program.place() && other.simulates() == simulated;
+        if let Some(twin) = programs[..index].iter().find(is_twin).filter(|_| simulated.is_some()) {
             return wrong(format!(
                 "it would publish the same topics as '{}', which is {} too; give one of them a `namespace:`",
-                twin.name, program.run
+                twin.name,
+                program.program()
             ));
         }
     }
@@ -273,6 +336,26 @@ mod tests {
                 "daemons:\n  - {name: one, run: sim-arm}\n  - {name: two, run: sim-arm}\n",
                 "'two' at line 3: it would publish the same topics as 'one'",
             ),
+            (
+                "daemons:\n  - {name: one, run: sim-arm, namespace: /}\n  - {name: two, run: /opt/bin/sim-arm}\n",
+                "'two' at line 3: it would publish the same topics as 'one', which is sim-arm too",
+            ),
+            (
+                "daemons:\n  - {name: a, run: mocap-system, args: [--kind, dummy, --name, a]}\n  \
+                 - {name: b, run: mocap-system, args: [--kind=dummy, --name, b]}\n",
+                "'b' at line 3: it would publish the same topics as 'a'",
+            ),
+            ("logs: {megabytes: 1}\nspeed: 3\ndaemons: []\n", "line 2"),
+            (
+                "daemons: []\nlogs: {megabytes: 18446744073709551615}\n",
+                "`megabytes` goes from 1 to 1000000 at line 2",
+            ),
+            ("daemons: []\nlogs: {files: 4294967295}\n", "`files` goes from 0 to 1000 at line 2"),
+            (
+                "daemons:\n  - {name: a, run: x, watchdog: 18446744073709551615}\n",
+                "'a' at line 2: `watchdog` is at most",
+            ),
+            ("daemons:\n  - {name: a, run: x, environment: {'A=B': c}}\n", "'a' at line 2: no variable"),
         ] {
             let error = error(text);
             assert!(error.contains(expected), "{text}{error}");

@@ -29,7 +29,7 @@ use signal_hook::{
 
 pub(crate) use lookout::{LOOK, Look};
 pub(crate) use mark::Down;
-pub(crate) use report::{Logs, Status, counted};
+pub(crate) use report::{Logs, Status};
 
 use crate::{
     Environment,
@@ -137,11 +137,7 @@ fn default_logs(domain: u16) -> Option<PathBuf> {
 
 fn log_file(folder: &Path, program: &Program, settings: &LogSettings) -> Rotating {
     let megabyte = 1 << 20;
-    Rotating::new(
-        report::log_path(folder, &program.name),
-        settings.megabytes.max(1) * megabyte,
-        settings.files,
-    )
+    Rotating::new(report::log_path(folder, &program.name), settings.megabytes * megabyte, settings.files)
 }
 
 /// Where the lines of one daemon go, both its outputs together.
