@@ -8,7 +8,8 @@ use rosless_wire::{
     Message, cdr,
     example_interfaces::srv::AddTwoInts,
     names,
-    rmw_dds_common::{self, msg::ParticipantEntitiesInfo},
+    participant_info,
+    rmw_dds_common::msg::ParticipantEntitiesInfo,
     std_msgs::msg::String as Text,
 };
 
@@ -147,7 +148,7 @@ fn we_see_their_nodes_in_both_gid_sizes_and_answer_in_theirs() {
             // The peer hears its own words, too.
             let samples = peer.samples("ours");
             let sizes =
-                samples.iter().filter_map(|s| rmw_dds_common::decode_participant_info(&s.payload).ok());
+                samples.iter().filter_map(|s| participant_info::decode_participant_info(&s.payload).ok());
             let ours = |(info, _): &(ParticipantEntitiesInfo, _)| info.gid.data == context.gid().0;
             sizes.rev().find(ours).is_some_and(|(_, written)| written == size)
         });
