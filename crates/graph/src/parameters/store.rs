@@ -77,20 +77,12 @@ const NEAR: f64 = 0.85;
 pub struct ParameterStore {
     entries: BTreeMap<String, Entry>,
     overrides: BTreeMap<String, ParameterValue>,
-    allow_undeclared: bool,
 }
 
 impl ParameterStore {
     /// `overrides` are the values given on the command line and in files; they win over the defaults of declarations.
     pub fn new(overrides: BTreeMap<String, ParameterValue>) -> Self {
         Self { overrides, ..Self::default() }
-    }
-
-    /// Lets others set, and so create, parameters that were never declared.
-    #[must_use]
-    pub fn allow_undeclared(mut self) -> Self {
-        self.allow_undeclared = true;
-        self
     }
 
     /// Whether a value was given for a parameter whose name begins so.
@@ -105,7 +97,7 @@ impl ParameterStore {
 
     /// Values that were given for parameters that are not there, with the nearest that is.
     pub fn unused(&self) -> Vec<(String, Option<String>)> {
-        let unknown = |name: &&String| !self.allow_undeclared && !self.entries.contains_key(*name);
+        let unknown = |name: &&String| !self.entries.contains_key(*name);
         let nearest = |name: &str| {
             let scored = self.entries.keys().map(|known| (strsim::jaro_winkler(name, known), known));
             let near = scored.filter(|(score, _)| *score > NEAR).max_by(|a, b| a.0.total_cmp(&b.0));
@@ -147,19 +139,6 @@ impl ParameterStore {
         Ok(change)
     }
 
-    /// Removes a dynamically typed parameter.
-    pub fn undeclare(&mut self, name: &str) -> Result<(), ParameterError> {
-        let descriptor = self.descriptor(name)?;
-        if descriptor.read_only {
-            return Err(ParameterError::ReadOnly(name.to_owned()));
-        }
-        if !descriptor.dynamic_typing {
-            return Err(ParameterError::StaticallyTyped(name.to_owned()));
-        }
-        self.entries.remove(name);
-        Ok(())
-    }
-
     fn entry(&self, name: &str) -> Result<&Entry, ParameterError> {
         self.entries.get(name).ok_or_else(|| ParameterError::NotDeclared(name.to_owned()))
     }
@@ -182,13 +161,11 @@ impl ParameterStore {
 
     /// The value; a declared one without a value is an error unless it is dynamically typed.
     pub fn get(&self, name: &str) -> Result<ParameterValue, ParameterError> {
-        match self.entry(name) {
-            Ok(Entry { value: ParameterValue::NotSet, descriptor }) if !descriptor.dynamic_typing => {
+        match self.entry(name)? {
+            Entry { value: ParameterValue::NotSet, descriptor } if !descriptor.dynamic_typing => {
                 Err(ParameterError::NoValue(name.to_owned()))
             }
-            Ok(entry) => Ok(entry.value.clone()),
-            Err(_) if self.allow_undeclared => Ok(ParameterValue::NotSet),
-            Err(error) => Err(error),
+            entry => Ok(entry.value.clone()),
         }
     }
 
@@ -199,22 +176,13 @@ impl ParameterStore {
 
     /// Answers `get_parameter_types`: all types, or none when one of the names is wrong.
     pub fn types(&self, names: &[String]) -> Vec<ParameterType> {
-        let kind = |name: &String| match self.entry(name) {
-            Ok(entry) => Ok(entry.value.kind()),
-            Err(_) if self.allow_undeclared => Ok(ParameterType::NotSet),
-            Err(error) => Err(error),
-        };
+        let kind = |name: &String| self.entry(name).map(|entry| entry.value.kind());
         names.iter().map(kind).collect::<Result<_, _>>().unwrap_or_default()
     }
 
     /// Answers `describe_parameters`: all descriptors, or none when one of the names is wrong.
     pub fn describe(&self, names: &[String]) -> Vec<Descriptor> {
-        let describe = |name: &String| match self.descriptor(name) {
-            Ok(descriptor) => Ok(descriptor.clone()),
-            Err(_) if self.allow_undeclared => Ok(Descriptor::new(name)),
-            Err(error) => Err(error),
-        };
-        names.iter().map(describe).collect::<Result<_, _>>().unwrap_or_default()
+        names.iter().map(|name| self.descriptor(name).cloned()).collect::<Result<_, _>>().unwrap_or_default()
     }
 
     /// Answers `list_parameters`: names in order, and the prefixes they stand below.
@@ -283,14 +251,12 @@ impl ParameterStore {
         if name.is_empty() {
             return Err(ParameterError::NoName);
         }
-        match self.descriptor(name) {
-            Err(_) if self.allow_undeclared => Ok(()),
-            Err(error) => Err(error),
-            Ok(descriptor) if descriptor.read_only => Err(ParameterError::ReadOnly(name.to_owned())),
-            Ok(descriptor) if *value == ParameterValue::NotSet && !descriptor.dynamic_typing => {
+        match self.descriptor(name)? {
+            descriptor if descriptor.read_only => Err(ParameterError::ReadOnly(name.to_owned())),
+            descriptor if *value == ParameterValue::NotSet && !descriptor.dynamic_typing => {
                 Err(ParameterError::StaticallyTyped(name.to_owned()))
             }
-            Ok(descriptor) => descriptor.check(value),
+            descriptor => descriptor.check(value),
         }
     }
 }
@@ -351,7 +317,6 @@ mod tests {
             store.unused(),
             [("gains.q".into(), meant("gains.p")), ("rat".into(), meant("rate")), ("zzz".into(), None)]
         );
-        assert_eq!(store.allow_undeclared().unused(), []);
     }
 
     #[test]
@@ -451,23 +416,13 @@ mod tests {
     }
 
     #[test]
-    fn undeclared_parameters_come_and_go_where_allowed() {
-        let mut store = store().allow_undeclared();
-        assert_eq!(store.get("x"), Ok(V::NotSet));
-        assert_eq!(set(&mut store, "x", V::Integer(1)).unwrap().new, [("x".to_owned(), V::Integer(1))]);
-        assert_eq!(set(&mut store, "x", V::Bool(true)).unwrap().changed.len(), 1);
-        assert_eq!(set(&mut store, "x", V::NotSet).unwrap().deleted, [("x".to_owned(), V::Bool(true))]);
-        assert_eq!(set(&mut store, "x", V::NotSet), Ok(Change::default()));
-        assert_eq!(store.describe(&strings(&["x"])), [Descriptor::new("x")]);
-    }
-
-    #[test]
-    fn undeclaring_needs_dynamic_typing() {
+    fn removing_a_parameter_needs_dynamic_typing() {
         let mut store = store();
-        assert!(store.undeclare("rate").is_err());
-        assert!(store.undeclare("id").unwrap_err().to_string().contains("read-only"));
-        assert_eq!(store.undeclare("any"), Ok(()));
-        assert!(!store.has("any"));
+        for name in ["rate", "id", "nobody"] {
+            assert!(set(&mut store, name, V::NotSet).is_err(), "{name}");
+        }
+        assert_eq!(set(&mut store, "any", V::NotSet).unwrap().deleted, [("any".to_owned(), V::Bool(true))]);
+        assert!(!store.has("any") && set(&mut store, "any", V::NotSet).is_err());
     }
 
     #[test]
