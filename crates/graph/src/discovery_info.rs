@@ -5,11 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use rosless_wire::{
-    Message,
-    participant_info,
-    rmw_dds_common::msg,
-};
+use rosless_wire::{Message, participant_info, rmw_dds_common::msg};
 
 use crate::{Gid, GidPrefix, Vendor};
 

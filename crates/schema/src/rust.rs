@@ -127,11 +127,7 @@ impl Generator<'_> {
             push(out, 1, format_args!("}}"));
         }
         push(out, 1, format_args!("/// Shows every type of this package to the visitor."));
-        push(
-            out,
-            1,
-            format_args!("pub fn visit(visitor: &mut impl ::rosless_wire::registry::Visitor) {{"),
-        );
+        push(out, 1, format_args!("pub fn visit(visitor: &mut impl ::rosless_wire::registry::Visitor) {{"));
         for kind in kinds.keys() {
             push(out, 2, format_args!("{kind}::visit(visitor);"));
         }

@@ -5,12 +5,8 @@ use std::time::Instant;
 use rosless_graph::{Sample, TopicQos, discovery_info, qos::History};
 use rosless_tests::{DomainLease, Vendor};
 use rosless_wire::{
-    Message, cdr,
-    example_interfaces::srv::AddTwoInts,
-    names,
-    participant_info,
-    rmw_dds_common::msg::ParticipantEntitiesInfo,
-    std_msgs::msg::String as Text,
+    Message, cdr, example_interfaces::srv::AddTwoInts, names, participant_info,
+    rmw_dds_common::msg::ParticipantEntitiesInfo, std_msgs::msg::String as Text,
 };
 
 use crate::ours::{Ours, PATIENCE, typehash};

@@ -1438,8 +1438,7 @@ fn simulated_time_is_said_to_be_so() {
     let stamp = Wall::from_stamp(12, 0);
     let message =
         Control { kind: Kind::AckStart, stamp, source: "a".into(), session: String::new(), systems: vec![] };
-    rig.controller
-        .handle(said(message), now(1002));
+    rig.controller.handle(said(message), now(1002));
     rig.drain();
     rig.answer(|_| ACTIVE, 1003);
     let simulated = Event::Simulated { system: id("a"), command: Command::Start };
