@@ -141,22 +141,9 @@ fn what_is_out_of_reach_or_outside_the_limits_is_said_in_words() {
 #[test]
 fn an_arm_without_a_closed_form_is_searched() {
     let mut robot = factory_arm();
-    let mut parts_chain = robot.chain.clone();
     // The wrist's axes miss each other.
-    parts_chain.axes[4].point.x += 0.05;
-    robot = Robot::new(Parts {
-        chain: parts_chain,
-        name: robot.name,
-        limits: robot.limits,
-        joint_names: robot.joint_names,
-        link_names: robot.link_names,
-        root_frame: robot.root_frame,
-        base_frame: robot.base_frame,
-        base_in_root: robot.base_in_root,
-        tool_frame: robot.tool_frame,
-        home: robot.home,
-        urdf: None,
-    });
+    robot.chain.axes[4].point.x += 0.05;
+    robot.solver = Solver::for_chain(&robot.chain);
     assert!(robot.solver.is_none());
     let goal = robot.home + Joints::repeat(0.2);
     let found = robot.inverse(&robot.forward(&goal), &robot.home).unwrap();
