@@ -30,7 +30,7 @@ pub use foreign::{ForeignEndpoint, ForeignPeer, ForeignSample, Vendor};
 pub use hosts::TwoHosts;
 pub use json_page::assert_documented;
 pub use judge::{BagJudge, NatnetJudge};
-pub use process::Daemon;
+pub use process::{Daemon, words};
 #[cfg(feature = "scenario")]
 pub use rig::Rig;
 pub use ur::{SimUr, ur_rtde_reads};

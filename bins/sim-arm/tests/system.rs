@@ -10,7 +10,7 @@ use rosless_arm::{
     evaluate::{Setup, Simulation, Throw},
 };
 use rosless_graph::{Context, ContextOptions, EventLoop};
-use rosless_tests::{Daemon, DomainLease, sibling_binary};
+use rosless_tests::{Daemon, DomainLease, sibling_binary, words};
 use rosless_wire::{
     robot3_18c1054::msg::HandClose, sensor_msgs::msg::JointState, std_msgs::msg::Float32MultiArray,
 };
@@ -219,14 +219,7 @@ fn a_viewer_that_was_stopped_judges_the_hand_where_it_was() {
     let domain = DomainLease::acquire();
     let _arm = sim_arm(
         &domain,
-        &[
-            "--nodes",
-            "arm_controller,ball_initial_to_arm_target",
-            "--ros-args",
-            "-p",
-            "max_velocity:=1.0",
-            "--",
-        ],
+        &words("--nodes arm_controller,ball_initial_to_arm_target --ros-args -p max_velocity:=1.0 --"),
     );
     let visualizer = sim_arm(&domain, &["--nodes", "visualizer"]);
     let mut rig = Rig::new(&domain);
@@ -253,16 +246,7 @@ fn two_throws_at_once_get_a_verdict_each() {
     let domain = DomainLease::acquire();
     let _arm = sim_arm(
         &domain,
-        &[
-            "--ros-args",
-            "-p",
-            "max_velocity:=40.0",
-            "-p",
-            "max_acceleration:=800.0",
-            "-p",
-            "control:=timed",
-            "--",
-        ],
+        &words("--ros-args -p max_velocity:=40.0 -p max_acceleration:=800.0 -p control:=timed --"),
     );
     let mut rig = Rig::new(&domain);
     rig.wait_for_nodes(3);

@@ -22,10 +22,7 @@ use rosless_wire::{
     unique_identifier_msgs::msg::UUID,
 };
 
-use crate::{
-    foreign_client::ForeignClient,
-    ours::typehash,
-};
+use crate::{foreign_client::ForeignClient, ours::typehash};
 
 pub(crate) type Goals = Vec<GoalHandle<Fibonacci>>;
 
@@ -82,9 +79,7 @@ impl Client {
 
 #[test]
 fn goal_with_feedback_then_one_that_is_canceled_and_one_that_is_rejected() {
-    for vendor in Vendor::ALL {
-        let domain = DomainLease::acquire();
-        let Some(peer) = vendor.start(domain.id()) else { return };
+    for (vendor, domain, peer) in Vendor::each() {
         let peer = Rc::new(RefCell::new(peer));
         let mut client = Client::new(&peer);
         read_topic::<FeedbackMessage<Fibonacci>>(
@@ -170,9 +165,7 @@ fn steps<T: Service>(peer: &Rc<RefCell<ForeignPeer>>, id: &str) -> Vec<(u8, usiz
 
 #[test]
 fn each_service_of_an_action_tells_of_its_calls_when_asked_to() {
-    for vendor in Vendor::ALL {
-        let domain = DomainLease::acquire();
-        let Some(peer) = vendor.start(domain.id()) else { return };
+    for (_, domain, peer) in Vendor::each() {
         let peer = Rc::new(RefCell::new(peer));
         let mut client = Client::new(&peer);
         let topic = |service: &str| format!("rt/fibonacci/_action/{service}/_service_event");

@@ -17,9 +17,7 @@ const INFO_QOS: &str = "reliable,transient_local,0";
 
 #[test]
 fn every_endpoint_has_its_type_hash_and_the_participant_its_enclave() {
-    for vendor in Vendor::ALL {
-        let domain = DomainLease::acquire();
-        let Some(peer) = vendor.start(domain.id()) else { return };
+    for (vendor, domain, peer) in Vendor::each() {
         let mut ours = Rig::beside(&domain, "clean", ());
         let _publisher = ours.node.publisher::<Text>("chatter").unwrap();
         let _server = ours.events.serve::<AddTwoInts>(&ours.node, "add", |(), _, _| {}).unwrap();
@@ -55,9 +53,7 @@ fn every_endpoint_has_its_type_hash_and_the_participant_its_enclave() {
 
 #[test]
 fn ros_discovery_info_follows_nodes_and_endpoints() {
-    for vendor in Vendor::ALL {
-        let domain = DomainLease::acquire();
-        let Some(mut peer) = vendor.start(domain.id()) else { return };
+    for (_, domain, mut peer) in Vendor::each() {
         peer.reader("info", INFO_TOPIC, INFO_TYPE, INFO_QOS, b"");
         let mut ours = Rig::beside(&domain, "first", ());
         let context = ours.node.context().clone();
@@ -85,9 +81,7 @@ fn ros_discovery_info_follows_nodes_and_endpoints() {
 
 #[test]
 fn a_node_that_leaves_is_gone_at_once() {
-    for vendor in Vendor::ALL {
-        let domain = DomainLease::acquire();
-        let Some(peer) = vendor.start(domain.id()) else { return };
+    for (vendor, domain, peer) in Vendor::each() {
         let mut ours = Rig::beside(&domain, "leaver", ());
         let prefix = ours.node.context().gid().prefix().0;
         ours.until("seen", |()| peer.participant(prefix).is_some());
@@ -177,9 +171,7 @@ fn a_newcomer_knows_when_it_has_heard_everybody_of_either_vendor() {
 
 #[test]
 fn a_publisher_without_history_is_told_from_one_that_is_slow() {
-    for vendor in Vendor::ALL {
-        let domain = DomainLease::acquire();
-        let Some(mut peer) = vendor.start(domain.id()) else { return };
+    for (vendor, domain, mut peer) in Vendor::each() {
         let dds_type = names::type_to_dds(Text::TYPE_NAME).expect("a valid name");
         let mut writer = |id| {
             let qos = "reliable,transient_local,1";

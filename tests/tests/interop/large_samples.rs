@@ -32,9 +32,7 @@ fn report(case: &str, size: usize, took: Duration) {
 
 #[test]
 fn large_samples_reach_them() {
-    for vendor in Vendor::ALL {
-        let domain = DomainLease::acquire();
-        let Some(mut peer) = vendor.start(domain.id()) else { return };
+    for (vendor, domain, mut peer) in Vendor::each() {
         let mut ours = Rig::beside(&domain, "heavy", ());
         let publisher = ours.node.publisher::<Blob>("blob".keep_all()).unwrap();
         peer.reader("r", "rt/blob", &dds_type(), RELIABLE, &typehash(Blob::TYPE_HASH));
@@ -55,9 +53,7 @@ fn large_samples_reach_them() {
 
 #[test]
 fn large_samples_reach_us() {
-    for vendor in Vendor::ALL {
-        let domain = DomainLease::acquire();
-        let Some(mut peer) = vendor.start(domain.id()) else { return };
+    for (vendor, domain, mut peer) in Vendor::each() {
         let mut ours = Rig::beside(&domain, "heavy", Vec::<usize>::new());
         let heard = |heard: &mut Vec<usize>, sample: Sample<Blob>| heard.push(sample.message.data.len());
         ours.events.subscribe(&ours.node, "blob".keep_all(), heard).unwrap();

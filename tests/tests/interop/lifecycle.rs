@@ -3,7 +3,7 @@
 use std::{cell::RefCell, rc::Rc};
 
 use rosless_graph::lifecycle::CallbackReturn;
-use rosless_tests::{DomainLease, Rig, Vendor};
+use rosless_tests::{Rig, Vendor};
 use rosless_wire::{
     Message, cdr,
     lifecycle_msgs::{
@@ -12,16 +12,11 @@ use rosless_wire::{
     },
 };
 
-use crate::{
-    foreign_client::ForeignClient,
-    ours::typehash,
-};
+use crate::{foreign_client::ForeignClient, ours::typehash};
 
 #[test]
 fn configure_activate_and_a_refused_transition() {
-    for vendor in Vendor::ALL {
-        let domain = DomainLease::acquire();
-        let Some(peer) = vendor.start(domain.id()) else { return };
+    for (vendor, domain, peer) in Vendor::each() {
         let peer = Rc::new(RefCell::new(peer));
         let event_type = "lifecycle_msgs::msg::dds_::TransitionEvent_";
         peer.borrow_mut().reader(

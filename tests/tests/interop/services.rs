@@ -64,9 +64,7 @@ fn clients_of_both_vendors_call_one_server_a_thousand_times_each_without_a_mix_u
 
 #[test]
 fn a_malformed_request_is_dropped_and_the_next_one_served() {
-    for vendor in Vendor::ALL {
-        let domain = DomainLease::acquire();
-        let Some(peer) = vendor.start(domain.id()) else { return };
+    for (vendor, domain, peer) in Vendor::each() {
         let mut client = ForeignClient::<AddTwoInts>::new(&Rc::new(RefCell::new(peer)), "/add");
         let mut ours = adding_node(&domain);
         ours.until("matched", |_| client.is_matched());
@@ -80,9 +78,7 @@ fn a_malformed_request_is_dropped_and_the_next_one_served() {
 
 #[test]
 fn we_call_servers_of_both_vendors() {
-    for vendor in Vendor::ALL {
-        let domain = DomainLease::acquire();
-        let Some(mut peer) = vendor.start(domain.id()) else { return };
+    for (vendor, domain, mut peer) in Vendor::each() {
         peer.reader("request", REQUEST_TOPIC, REQUEST_TYPE, QOS, &typehash(AddTwoIntsRequest::TYPE_HASH));
         peer.writer("reply", REPLY_TOPIC, RESPONSE_TYPE, QOS, &typehash(AddTwoIntsResponse::TYPE_HASH));
         type Answers = Vec<Result<i64, CallError>>;
@@ -129,9 +125,7 @@ fn serve_one(peer: &mut ForeignPeer, request: &ForeignSample) {
 
 #[test]
 fn a_server_that_never_answers_is_a_timeout_not_a_hang() {
-    for vendor in Vendor::ALL {
-        let domain = DomainLease::acquire();
-        let Some(mut peer) = vendor.start(domain.id()) else { return };
+    for (vendor, domain, mut peer) in Vendor::each() {
         peer.reader("request", REQUEST_TOPIC, REQUEST_TYPE, QOS, b"");
         peer.writer("reply", REPLY_TOPIC, RESPONSE_TYPE, QOS, b"");
         let mut ours = Rig::beside(&domain, "caller", None);

@@ -4,6 +4,7 @@ use std::{cell::Cell, rc::Rc, time::Duration};
 
 use rosless_graph::TopicQos;
 use rosless_mechanism::messages::Document;
+use rosless_tests::words;
 use rosless_wire::{
     geometry_msgs::msg::PoseStamped,
     mecha_control::msg::{MechaState, PointAndMechaStateArray},
@@ -108,17 +109,8 @@ fn a_route_whose_phase_fails_or_whose_follower_leaves_stops() {
     place.set((0.0, 0.0));
     rig.finish(follower).fails(1, "the phases of point 1 failed: the route is halted");
 
-    let _second = rig.start(&[
-        "route",
-        "publish",
-        "2,0:hina=stow",
-        "3,0",
-        "--rate",
-        "5",
-        "--ros-args",
-        "-r",
-        "point_command:=other",
-    ]);
+    let _second =
+        rig.start(&words("route publish 2,0:hina=stow 3,0 --rate 5 --ros-args -r point_command:=other"));
     let follower = rig.start(&["route", "follow", "--ros-args", "-r", "point_command:=other"]);
     rig.until_line(&follower, "a route of 2 points");
     rig.run(&["goal", "hina", "POS_CARRY"]).ok();
