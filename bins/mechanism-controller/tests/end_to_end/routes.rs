@@ -15,9 +15,7 @@ use crate::rig::Rig;
 
 #[test]
 fn a_point_whose_phases_take_too_long_halts_the_route_and_the_place_may_come_from_odometry() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&[]);
-    let _controller = rig.controller(&[]);
+    let (mut rig, _dummy, _controller) = Rig::whole::<Document>(&[], &[]);
     let at_origin = |rig: &Rig, topic: &str| {
         let publisher = rig.node.publisher::<Odometry>(topic.sensor_data()).expect("publisher");
         rig.events.timer(Duration::from_millis(50), move |_| {
@@ -61,9 +59,7 @@ fn robot(rig: &Rig) -> Rc<Cell<(f64, f64)>> {
 
 #[test]
 fn a_route_is_published_as_the_original_does_and_its_phases_run_as_the_points_are_reached() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&[]);
-    let _controller = rig.controller(&[]);
+    let (mut rig, _dummy, _controller) = Rig::whole::<Document>(&[], &[]);
     rig.events
         .subscribe::<PointAndMechaStateArray>(&rig.node, "point_command", |seen, sample| {
             let points = sample.message.points.iter();
@@ -99,9 +95,7 @@ fn a_route_is_published_as_the_original_does_and_its_phases_run_as_the_points_ar
 
 #[test]
 fn a_route_whose_phase_fails_or_whose_follower_leaves_stops() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&["--fault", "stuck-lift"]);
-    let _controller = rig.controller(&[]);
+    let (mut rig, _dummy, _controller) = Rig::whole::<Document>(&["--fault", "stuck-lift"], &[]);
     let place = robot(&rig);
     let _publisher = rig.start(&["route", "publish", "0,0:daiza=collect", "1,0", "--rate", "5"]);
     let follower = rig.start(&["route", "follow"]);
