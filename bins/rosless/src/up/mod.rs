@@ -76,7 +76,9 @@ pub(crate) struct Up {
 impl Up {
     pub(crate) fn run(&self, environment: &Environment) -> Result<()> {
         let mut config = match &self.config {
-            None => fleet::Settings { lan: false, logs: LogSettings::default(), daemons: fleet::everything() },
+            None => {
+                fleet::Settings { lan: false, logs: LogSettings::default(), daemons: fleet::everything() }
+            }
             Some(path) => fleet::Settings::read(path)?,
         };
         config.keep_only(&self.only)?;
