@@ -47,7 +47,9 @@ pub(crate) fn binaries(names: &[&str]) -> PathBuf {
 fn build(target: &Path, folder: &Path, what: &[&str]) {
     let mut build = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
     // Of the whole workspace, because one package alone would have features of its own, and everything below it is built again.
-    build.args(["build", "--quiet", "--workspace"]).args(what).arg("--target-dir").arg(target);
+    // And with an example, because cargo chooses other features where nothing needs dev-dependencies, as tests do.
+    build.args(["build", "--quiet", "--workspace", "--example", "controller"]);
+    build.args(what).arg("--target-dir").arg(target);
     if folder.file_name().is_some_and(|profile| profile == "release") {
         build.arg("--release");
     }
