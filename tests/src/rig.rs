@@ -70,12 +70,12 @@ impl<S: 'static> Rig<S> {
 
     /// Runs the event loop until `done`, which may look at others, too.
     #[track_caller]
-    pub fn until(&mut self, what: &str, mut done: impl FnMut(&mut S) -> bool)
+    pub fn until(&mut self, what: &str, mut done: impl FnMut(&S) -> bool)
     where
         S: Debug,
     {
         let deadline = Instant::now() + Self::PATIENCE;
-        while !self.events.run_until(&mut self.seen, Self::LOOK, &mut done).expect("the loop runs") {
+        while !self.events.run_until(&mut self.seen, Self::LOOK, |seen| done(seen)).expect("the loop runs") {
             assert!(
                 Instant::now() < deadline,
                 "not within {:?}: {what}; seen {:?}",

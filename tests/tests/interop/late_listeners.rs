@@ -23,7 +23,7 @@ use crate::{
 
 /// Waits until nobody subscribes to the topic any more. The next peer gets the ports of this one, and with them what is sent
 /// to a subscription that is believed to be there.
-fn gone<S: 'static>(ours: &mut Rig<S>, topic: &str) {
+fn gone<S: std::fmt::Debug + 'static>(ours: &mut Rig<S>, topic: &str) {
     let node = ours.node.clone();
     ours.until("it has left", |_| node.context().graph().subscriptions(topic).is_empty());
 }

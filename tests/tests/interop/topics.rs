@@ -88,9 +88,7 @@ fn late_joiners_get_what_was_latched() {
         peer.reader("r", "rt/from_us", &dds_type::<Text>(), LATCHED, &typehash(Text::TYPE_HASH));
         let heard = |heard: &mut Vec<Text>, sample: Sample<Text>| heard.push(sample.message);
         ours.events.subscribe(&ours.node, "from_them".latched(), heard).unwrap();
-        ours.until("both late joiners served", |heard| {
-            !heard.is_empty() && !peer.samples("r").is_empty()
-        });
+        ours.until("both late joiners served", |heard| !heard.is_empty() && !peer.samples("r").is_empty());
         assert_eq!(ours.seen, [text("theirs")], "{vendor:?}");
         let got: Vec<Text> =
             peer.samples("r").iter().map(|s| cdr::from_payload(&s.payload).unwrap()).collect();

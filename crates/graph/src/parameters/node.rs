@@ -203,6 +203,12 @@ impl Node {
         self.parameters().change(self, |store, judge| store.set_atomically(values, judge))
     }
 
+    /// Lets others set, and so create and remove, parameters that were never declared.
+    pub fn allow_undeclared_parameters(&self) {
+        let store = self.parameters().store.take().allow_undeclared();
+        self.parameters().store.replace(store);
+    }
+
     /// Lets `judge` refuse new values with a reason, before anything is set. It sees all values of one request, also
     /// those of declarations that follow.
     pub fn validate_parameters(&self, judge: impl Fn(&[NamedValue]) -> Result<(), String> + 'static) {

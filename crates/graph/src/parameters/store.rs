@@ -77,12 +77,20 @@ const NEAR: f64 = 0.85;
 pub struct ParameterStore {
     entries: BTreeMap<String, Entry>,
     overrides: BTreeMap<String, ParameterValue>,
+    allow_undeclared: bool,
 }
 
 impl ParameterStore {
     /// `overrides` are the values given on the command line and in files; they win over the defaults of declarations.
     pub fn new(overrides: BTreeMap<String, ParameterValue>) -> Self {
         Self { overrides, ..Self::default() }
+    }
+
+    /// Lets others set, and so create, parameters that were never declared.
+    #[must_use]
+    pub fn allow_undeclared(mut self) -> Self {
+        self.allow_undeclared = true;
+        self
     }
 
     /// Whether a value was given for a parameter whose name begins so.
@@ -97,7 +105,7 @@ impl ParameterStore {
 
     /// Values that were given for parameters that are not there, with the nearest that is.
     pub fn unused(&self) -> Vec<(String, Option<String>)> {
-        let unknown = |name: &&String| !self.entries.contains_key(*name);
+        let unknown = |name: &&String| !self.allow_undeclared && !self.entries.contains_key(*name);
         let nearest = |name: &str| {
             let scored = self.entries.keys().map(|known| (strsim::jaro_winkler(name, known), known));
             let near = scored.filter(|(score, _)| *score > NEAR).max_by(|a, b| a.0.total_cmp(&b.0));
@@ -161,11 +169,13 @@ impl ParameterStore {
 
     /// The value; a declared one without a value is an error unless it is dynamically typed.
     pub fn get(&self, name: &str) -> Result<ParameterValue, ParameterError> {
-        match self.entry(name)? {
-            Entry { value: ParameterValue::NotSet, descriptor } if !descriptor.dynamic_typing => {
+        match self.entry(name) {
+            Ok(Entry { value: ParameterValue::NotSet, descriptor }) if !descriptor.dynamic_typing => {
                 Err(ParameterError::NoValue(name.to_owned()))
             }
-            entry => Ok(entry.value.clone()),
+            Ok(entry) => Ok(entry.value.clone()),
+            Err(_) if self.allow_undeclared => Ok(ParameterValue::NotSet),
+            Err(error) => Err(error),
         }
     }
 
@@ -176,13 +186,22 @@ impl ParameterStore {
 
     /// Answers `get_parameter_types`: all types, or none when one of the names is wrong.
     pub fn types(&self, names: &[String]) -> Vec<ParameterType> {
-        let kind = |name: &String| self.entry(name).map(|entry| entry.value.kind());
+        let kind = |name: &String| match self.entry(name) {
+            Ok(entry) => Ok(entry.value.kind()),
+            Err(_) if self.allow_undeclared => Ok(ParameterType::NotSet),
+            Err(error) => Err(error),
+        };
         names.iter().map(kind).collect::<Result<_, _>>().unwrap_or_default()
     }
 
     /// Answers `describe_parameters`: all descriptors, or none when one of the names is wrong.
     pub fn describe(&self, names: &[String]) -> Vec<Descriptor> {
-        names.iter().map(|name| self.descriptor(name).cloned()).collect::<Result<_, _>>().unwrap_or_default()
+        let describe = |name: &String| match self.descriptor(name) {
+            Ok(descriptor) => Ok(descriptor.clone()),
+            Err(_) if self.allow_undeclared => Ok(Descriptor::new(name)),
+            Err(error) => Err(error),
+        };
+        names.iter().map(describe).collect::<Result<_, _>>().unwrap_or_default()
     }
 
     /// Answers `list_parameters`: names in order, and the prefixes they stand below.
@@ -251,12 +270,14 @@ impl ParameterStore {
         if name.is_empty() {
             return Err(ParameterError::NoName);
         }
-        match self.descriptor(name)? {
-            descriptor if descriptor.read_only => Err(ParameterError::ReadOnly(name.to_owned())),
-            descriptor if *value == ParameterValue::NotSet && !descriptor.dynamic_typing => {
+        match self.descriptor(name) {
+            Err(_) if self.allow_undeclared => Ok(()),
+            Err(error) => Err(error),
+            Ok(descriptor) if descriptor.read_only => Err(ParameterError::ReadOnly(name.to_owned())),
+            Ok(descriptor) if *value == ParameterValue::NotSet && !descriptor.dynamic_typing => {
                 Err(ParameterError::StaticallyTyped(name.to_owned()))
             }
-            descriptor => descriptor.check(value),
+            Ok(descriptor) => descriptor.check(value),
         }
     }
 }
@@ -317,6 +338,7 @@ mod tests {
             store.unused(),
             [("gains.q".into(), meant("gains.p")), ("rat".into(), meant("rate")), ("zzz".into(), None)]
         );
+        assert_eq!(store.allow_undeclared().unused(), []);
     }
 
     #[test]
@@ -416,13 +438,23 @@ mod tests {
     }
 
     #[test]
+    fn undeclared_parameters_come_and_go_where_allowed() {
+        let mut store = store().allow_undeclared();
+        assert_eq!(store.get("x"), Ok(V::NotSet));
+        assert_eq!(set(&mut store, "x", V::Integer(1)).unwrap().new, [("x".to_owned(), V::Integer(1))]);
+        assert_eq!(set(&mut store, "x", V::Bool(true)).unwrap().changed.len(), 1);
+        assert_eq!(set(&mut store, "x", V::NotSet).unwrap().deleted, [("x".to_owned(), V::Bool(true))]);
+        assert_eq!(set(&mut store, "x", V::NotSet), Ok(Change::default()));
+        assert_eq!(store.describe(&strings(&["x"])), [Descriptor::new("x")]);
+    }
+
+    #[test]
     fn removing_a_parameter_needs_dynamic_typing() {
         let mut store = store();
-        for name in ["rate", "id", "nobody"] {
-            assert!(set(&mut store, name, V::NotSet).is_err(), "{name}");
-        }
+        assert!(set(&mut store, "rate", V::NotSet).is_err());
+        assert!(set(&mut store, "id", V::NotSet).unwrap_err().contains("read-only"));
         assert_eq!(set(&mut store, "any", V::NotSet).unwrap().deleted, [("any".to_owned(), V::Bool(true))]);
-        assert!(!store.has("any") && set(&mut store, "any", V::NotSet).is_err());
+        assert!(!store.has("any"));
     }
 
     #[test]

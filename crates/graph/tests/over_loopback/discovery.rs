@@ -153,9 +153,7 @@ fn log_records_reach_rosout_in_the_name_of_their_node() {
         records,
         [("left.arm", Log::WARN, "the elbow is warm"), ("robot", Log::INFO, "nobody in particular")]
     );
-    assert!(
-        observer.seen.iter().all(|record| record.file.ends_with("discovery.rs") && record.stamp.sec > 0)
-    );
+    assert!(observer.seen.iter().all(|record| record.file.ends_with("discovery.rs") && record.stamp.sec > 0));
 }
 
 #[test]

@@ -57,8 +57,7 @@ fn a_managed_talker_speaks_when_it_is_activated() {
         assert!(side.seen.1.is_empty(), "it speaks before it is active");
         let request = ChangeStateRequest { transition: Transition { id, ..Default::default() } };
         client.call(&request, PATIENCE, |(answers, _), answer| answers.push(answer));
-        let answered =
-            side.events.run_until(&mut side.seen, PATIENCE, |(answers, _)| answers.len() > done);
+        let answered = side.events.run_until(&mut side.seen, PATIENCE, |(answers, _)| answers.len() > done);
         assert!(answered.unwrap() && side.seen.0[done].as_ref().is_ok_and(|answer| answer.success));
     }
     let heard = side.events.run_until(&mut side.seen, PATIENCE, |(_, heard)| !heard.is_empty());

@@ -98,8 +98,7 @@ fn a_stopped_and_continued_process_goes_on() {
     listener.events.run_for(&mut listener.seen, Duration::from_millis(300)).unwrap();
     let before = listener.seen.len();
     talker.signal("CONT");
-    let more =
-        listener.events.run_until(&mut listener.seen, PATIENCE, |heard| heard.len() >= before + 2);
+    let more = listener.events.run_until(&mut listener.seen, PATIENCE, |heard| heard.len() >= before + 2);
     assert!(more.unwrap(), "silent after SIGCONT");
 }
 
@@ -117,8 +116,7 @@ fn a_process_that_was_stopped_for_longer_than_its_lease_is_heard_again() {
     assert!(lost.unwrap(), "a silent participant stays for ever");
     let before = listener.seen.len();
     talker.signal("CONT");
-    let more =
-        listener.events.run_until(&mut listener.seen, PATIENCE, |heard| heard.len() >= before + 2);
+    let more = listener.events.run_until(&mut listener.seen, PATIENCE, |heard| heard.len() >= before + 2);
     assert!(more.unwrap(), "not heard after it came back");
     let known =
         listener.events.run_until(&mut listener.seen, PATIENCE, |_| context.graph().has_node("/talker"));

@@ -85,9 +85,7 @@ fn answers_may_come_later_and_reach_only_the_asker() {
     for (sum, responder) in server.seen.drain(..).rev().collect::<Vec<_>>() {
         responder.reply(&AddTwoIntsResponse { sum });
     }
-    talk("two answers", &mut caller, &mut server, |caller, _| {
-        caller.seen.0.len() + caller.seen.1.len() == 2
-    });
+    talk("two answers", &mut caller, &mut server, |caller, _| caller.seen.0.len() + caller.seen.1.len() == 2);
     assert_eq!(caller.seen, (vec![Ok(2)], vec![Ok(4)]));
 }
 
@@ -188,9 +186,8 @@ fn replies_to_askers_without_a_reader_are_bounded_counted_and_forgotten() {
     let waiting = server.seen - service.counters().unanswered;
     assert!(waiting <= 1000, "{waiting} replies are kept");
     drop(writer);
-    let forgotten = server
-        .events
-        .run_until(&mut server.seen, LONG, |served| service.counters().unanswered == *served);
+    let forgotten =
+        server.events.run_until(&mut server.seen, LONG, |served| service.counters().unanswered == *served);
     assert!(forgotten.unwrap(), "{:?} of {}", service.counters(), server.seen);
 }
 

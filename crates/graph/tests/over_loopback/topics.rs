@@ -94,19 +94,20 @@ fn a_volatile_subscription_hears_nothing_from_before_its_time() {
 #[test]
 fn nodes_of_one_context_hear_each_other() {
     let domain = DomainLease::acquire();
-    let mut side = side(&domain, "talker", Heard::new());
-    let other = side.node.context().node_in("listener", "/elsewhere").unwrap();
-    let publisher = side.node.publisher::<msg::String>("/chatter").unwrap();
-    side.events
+    let mut talker = side(&domain, "talker", Heard::new());
+    let other = talker.node.context().node_in("listener", "/elsewhere").unwrap();
+    let publisher = talker.node.publisher::<msg::String>("/chatter").unwrap();
+    talker
+        .events
         .subscribe::<msg::String>(&other, "/chatter", |heard: &mut Heard, sample| {
             heard.push(sample.message.data);
         })
         .unwrap();
     let mut idle = side(&domain, "idle", ());
-    talk("match", &mut side, &mut idle, |_, _| publisher.matched() == 1);
+    talk("match", &mut talker, &mut idle, |_, _| publisher.matched() == 1);
     publisher.publish(&text("inside"));
-    talk("the sample", &mut side, &mut idle, |side, _| !side.seen.is_empty());
-    assert_eq!(side.seen, ["inside"]);
+    talk("the sample", &mut talker, &mut idle, |talker, _| !talker.seen.is_empty());
+    assert_eq!(talker.seen, ["inside"]);
 }
 
 #[test]
@@ -351,8 +352,7 @@ fn keyed_publishers_are_heard_and_what_they_dispose_of_is_no_sample() {
     let publisher = speaker.create_publisher(&qos).unwrap();
     let writer = publisher.create_datawriter_cdr::<Number>(&topic, Some(qos)).unwrap();
     let patience = Duration::from_secs(20);
-    let matched =
-        listener.events.run_until(&mut listener.seen, patience, |_| subscription.matched() == 1);
+    let matched = listener.events.run_until(&mut listener.seen, patience, |_| subscription.matched() == 1);
     assert!(matched.unwrap(), "the keyed writer is not matched");
     // That it is matched does not tell that the writer has found it, too.
     let deadline = std::time::Instant::now() + patience;
