@@ -5,7 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use rosless_wire::{Message, participant_info, rmw_dds_common::msg};
+use rosless_wire::{
+    Message,
+    rmw_dds_common::{self as rmw, msg},
+};
 
 use crate::{Gid, GidPrefix, Vendor};
 
@@ -17,7 +20,7 @@ pub(crate) const TYPE_HASH: &str = msg::ParticipantEntitiesInfo::TYPE_HASH;
 const LONGEST: usize = 1 << 20;
 
 /// How many bytes a gid has in `ros_discovery_info`.
-pub use participant_info::GidForm as GidSize;
+pub use rmw::GidForm as GidSize;
 
 /// One node of a participant and the endpoints it owns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,7 +58,7 @@ pub fn encode(entities: &ParticipantEntities, size: GidSize) -> Vec<u8> {
         gid: msg::Gid { data: entities.participant.0 },
         node_entities_info_seq: entities.nodes.iter().map(node).collect(),
     };
-    participant_info::encode_participant_info(&info, size)
+    rmw::encode_participant_info(&info, size)
 }
 
 /// Which size of gid the peers write, and so expect.
@@ -96,7 +99,7 @@ pub(crate) fn decode_with_size(payload: &[u8]) -> Option<(ParticipantEntities, G
     if payload.len() > LONGEST {
         return None;
     }
-    let (info, size) = participant_info::decode_participant_info(payload).ok()?;
+    let (info, size) = rmw::decode_participant_info(payload).ok()?;
     let gids = |gids: Vec<msg::Gid>| gids.into_iter().map(|gid| Gid(gid.data)).collect();
     let node = |node: msg::NodeEntitiesInfo| NodeEntities {
         namespace: node.node_namespace.into_inner(),

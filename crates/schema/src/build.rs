@@ -28,46 +28,32 @@ use crate::rust;
 ///
 /// What is wrong is told as cargo shows it, with file and line, and ends the build.
 pub fn interfaces_or_exit(folders: &[impl AsRef<Path>]) {
+    let out = env::var_os("OUT_DIR").map(PathBuf::from);
+    let result = match out {
+        Some(out) => interfaces(folders, &out.join("interfaces.rs")),
+        None => Err(SchemaError::File {
+            path: "OUT_DIR".to_owned(),
+            message: "not set; call this from a build script".to_owned(),
+        }),
+    };
     let mut stdout = io::stdout().lock();
     for folder in folders {
         // A closed pipe: cargo has gone, and nobody is left to tell.
         let _ = writeln!(stdout, "cargo::rerun-if-changed={}", folder.as_ref().display());
     }
-    or_exit(out_dir().and_then(|out| {
-        let mut own = Registry::new();
-        for folder in folders {
-            own.load_dir(folder.as_ref())?;
-        }
-        write(&out.join("interfaces.rs"), &rust::generate(&own)?)
-    }));
-}
-
-/// The same for `rosless_wire` and all of `idl/`: a file for each package.
-pub fn wire_or_exit() {
-    let _ = writeln!(io::stdout().lock(), "cargo::rerun-if-changed=build.rs");
-    or_exit(out_dir().and_then(|out| {
-        for (package, text) in rust::generate_embedded()? {
-            write(&out.join(package).with_extension("rs"), &text)?;
-        }
-        Ok(())
-    }));
-}
-
-fn out_dir() -> Result<PathBuf, SchemaError> {
-    env::var_os("OUT_DIR").map(PathBuf::from).ok_or_else(|| SchemaError::File {
-        path: "OUT_DIR".to_owned(),
-        message: "not set; call this from a build script".to_owned(),
-    })
-}
-
-fn write(file: &Path, text: &str) -> Result<(), SchemaError> {
-    fs::write(file, text)
-        .map_err(|e| SchemaError::File { path: file.display().to_string(), message: e.to_string() })
-}
-
-fn or_exit(result: Result<(), SchemaError>) {
     if let Err(error) = result {
-        let _ = writeln!(io::stdout().lock(), "cargo::error={}", error.to_string().replace('\n', " "));
+        let _ = writeln!(stdout, "cargo::error={}", error.to_string().replace('\n', " "));
+        drop(stdout);
         std::process::exit(1);
     }
+}
+
+fn interfaces(folders: &[impl AsRef<Path>], file: &Path) -> Result<(), SchemaError> {
+    let mut own = Registry::new();
+    for folder in folders {
+        own.load_dir(folder.as_ref())?;
+    }
+    let text = rust::generate(&own)?;
+    fs::write(file, text)
+        .map_err(|e| SchemaError::File { path: file.display().to_string(), message: e.to_string() })
 }

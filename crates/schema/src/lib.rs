@@ -54,7 +54,7 @@ pub use input::{InputError, Stamp};
 pub use layout::{Element, MessageType, TypedField, ValueType};
 pub use parse::{ParseError, Source, parse};
 pub use registry::{Registry, SchemaError};
-pub use rust::is_keyword;
+pub use rust::{generate, is_keyword};
 pub use show::{Comments, RULE, short_name};
 pub use value::{DynamicMessage, Value};
 pub use yaml::{YamlStyle, yaml_float, yaml_text};

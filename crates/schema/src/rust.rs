@@ -1,4 +1,4 @@
-//! Definitions as Rust types: the text that `rosless_wire`'s macros turn into types. Its own are made this way, too.
+//! Definitions as Rust types: the text that `rosless_wire`'s macros turn into what is written by hand for `idl/`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -34,63 +34,25 @@ pub fn is_keyword(word: &str) -> bool {
     KEYWORDS.split(' ').any(|keyword| keyword == word)
 }
 
-/// ROS middlewares do not agree on the bytes of wide strings.
-const WITHOUT_RUST_TYPE: [&str; 1] = ["example_interfaces/msg/WString"];
-
-/// Names of definitions, by package and kind.
-type Packages<'a> = BTreeMap<&'a str, BTreeMap<&'a str, Vec<&'a str>>>;
-
 /// Writes Rust modules (`pub mod package { pub mod msg { … } }`) with the types of all `own` definitions. Types of other
 /// packages are those of `rosless_wire`.
 ///
 /// # Errors
 /// A definition that does not parse, contains a type nobody knows, or has no Rust form.
-pub(crate) fn generate(own: &Registry) -> Result<String, SchemaError> {
+pub fn generate(own: &Registry) -> Result<String, SchemaError> {
     let mut all = Registry::embedded();
     all.add_registry(own);
     let generator = Generator { own, all: &all };
-    let mut out = String::from("// Made from interface definitions by rosless_schema.\n");
-    for (package, kinds) in packages(own.names()) {
-        push(&mut out, 0, format_args!("#[doc = \"Types of the package `{package}`.\"]"));
-        // A program may use some of them only.
-        push(&mut out, 0, format_args!("#[allow(dead_code, unreachable_pub, unused_qualifications)]"));
-        push(&mut out, 0, format_args!("pub mod {} {{", identifier(package, package)?));
-        push(&mut out, 1, format_args!("/// The definitions, told to whoever asks a node for its types."));
-        push(&mut out, 1, format_args!("pub const DEFINITIONS: ::rosless_wire::Definitions = &["));
-        for name in generator.known_with(package)? {
-            if let Some((_, text)) = own.source(&name) {
-                push(&mut out, 2, format_args!("({name:?}, {text:?}),"));
-            }
-        }
-        push(&mut out, 1, format_args!("];"));
-        generator.package(&mut out, package, &kinds, "[super::DEFINITIONS]")?;
-        push(&mut out, 0, format_args!("}}"));
-    }
-    Ok(out)
-}
-
-/// Writes what `rosless_wire` has of `idl/`: the inside of each package's module, by its name. Every node knows these
-/// definitions, so that the types do not bring them along.
-pub(crate) fn generate_embedded() -> Result<Vec<(String, String)>, SchemaError> {
-    let embedded = Registry::embedded();
-    let generator = Generator { own: &embedded, all: &embedded };
-    let write = |(package, kinds): (&str, BTreeMap<_, _>)| {
-        let mut out = String::new();
-        generator.package(&mut out, package, &kinds, "[]")?;
-        Ok((package.to_owned(), out))
-    };
-    let mut names = embedded.names();
-    names.retain(|name| !WITHOUT_RUST_TYPE.contains(name));
-    packages(names).into_iter().map(write).collect()
-}
-
-fn packages(names: Vec<&str>) -> Packages<'_> {
-    let mut packages = Packages::new();
-    for name in names {
+    let mut packages: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
+    for name in own.names() {
         let [package, kind, _] = name.split('/').collect::<Vec<_>>()[..] else { continue };
         packages.entry(package).or_default().entry(kind).or_default().push(name);
     }
-    packages
+    let mut out = String::from("// Made from interface definitions by rosless_schema.\n");
+    for (package, kinds) in packages {
+        generator.package(&mut out, package, &kinds)?;
+    }
+    Ok(out)
 }
 
 struct Generator<'a> {
@@ -99,26 +61,38 @@ struct Generator<'a> {
 }
 
 impl Generator<'_> {
-    /// A module for each kind, and a function that shows their types to a visitor.
     fn package(
         &self,
         out: &mut String,
         package: &str,
         kinds: &BTreeMap<&str, Vec<&str>>,
-        definitions: &str,
     ) -> Result<(), SchemaError> {
+        push(out, 0, format_args!("#[doc = \"Types of the package `{package}`.\"]"));
+        // A program may use some of them only.
+        push(out, 0, format_args!("#[allow(dead_code, unreachable_pub, unused_qualifications)]"));
+        push(out, 0, format_args!("pub mod {} {{", identifier(package, package)?));
+        push(out, 1, format_args!("/// The definitions, told to whoever asks a node for its types."));
+        push(out, 1, format_args!("pub const DEFINITIONS: ::rosless_wire::Definitions = &["));
+        for name in self.known_with(package)? {
+            if let Some((_, text)) = self.own.source(&name) {
+                push(out, 2, format_args!("({name:?}, {text:?}),"));
+            }
+        }
+        push(out, 1, format_args!("];"));
         for (kind, names) in kinds {
-            let (macro_name, title) = match Kind::from_str(kind) {
-                Some(Kind::Srv) => ("services", "Services"),
-                Some(Kind::Action) => ("actions", "Actions"),
-                _ => ("messages", "Messages"),
+            let macro_name = match Kind::from_str(kind) {
+                Some(Kind::Srv) => "services",
+                Some(Kind::Action) => "actions",
+                _ => "messages",
             };
-            push(out, 1, format_args!("/// {title}."));
+            push(out, 1, format_args!("#[doc = \"Of the folder `{kind}`.\"]"));
             push(out, 1, format_args!("pub mod {kind} {{"));
             push(
                 out,
                 2,
-                format_args!("::rosless_wire::macros::{macro_name}! {{ {definitions} \"{package}/{kind}/\";"),
+                format_args!(
+                    "::rosless_wire::macros::{macro_name}! {{ [super::DEFINITIONS] \"{package}/{kind}/\";"
+                ),
             );
             for name in names {
                 self.definition(out, name)?;
@@ -126,12 +100,7 @@ impl Generator<'_> {
             push(out, 2, format_args!("}}"));
             push(out, 1, format_args!("}}"));
         }
-        push(out, 1, format_args!("/// Shows every type of this package to the visitor."));
-        push(out, 1, format_args!("pub fn visit(visitor: &mut impl ::rosless_wire::registry::Visitor) {{"));
-        for kind in kinds.keys() {
-            push(out, 2, format_args!("{kind}::visit(visitor);"));
-        }
-        push(out, 1, format_args!("}}"));
+        push(out, 0, format_args!("}}"));
         Ok(())
     }
 
@@ -162,7 +131,7 @@ impl Generator<'_> {
         let definition = self.all.definition(name)?;
         let short = identifier(name.rsplit('/').next().unwrap_or(name), name)?;
         let text = self.own.source(name).map_or("", |(_, text)| text);
-        push(out, 3, format_args!("#[doc = {:?}]", documentation(name, text)));
+        push(out, 3, format_args!("#[doc = {:?}]", format!("`{name}`:\n\n```text\n{text}\n```")));
         let hash = |suffix: &str| self.all.type_hash(&format!("{name}{suffix}"));
         match definition {
             Definition::Message(_) => {
@@ -269,23 +238,6 @@ impl Generator<'_> {
             }
         })
     }
-}
-
-/// What a definition says of itself in its first lines, and all of it.
-fn documentation(name: &str, text: &str) -> String {
-    let comment = text.lines().map_while(|line| line.trim_start().strip_prefix('#'));
-    let mut about = String::new();
-    for line in comment {
-        for character in line.trim_start_matches('#').trim().chars() {
-            // Written for people who read it as it stands, not for Markdown.
-            if "\\`*_[]<>#".contains(character) {
-                about.push('\\');
-            }
-            about.push(character);
-        }
-        about.push('\n');
-    }
-    format!("{about}\n`{name}`:\n\n```text\n{text}\n```")
 }
 
 fn push(out: &mut String, depth: usize, line: std::fmt::Arguments<'_>) {

@@ -22,7 +22,6 @@ pub mod lifecycle;
 pub mod macros;
 pub mod names;
 mod packages;
-pub mod participant_info;
 pub mod registry;
 pub mod service;
 

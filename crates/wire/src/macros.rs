@@ -1,5 +1,5 @@
-//! The macros that tie a struct to its ROS name, hash and field order, for what `rosless_schema::build` makes of definitions:
-//! those of `idl/`, which are this crate's types, and somebody's own.
+//! The macros that tie a struct to its ROS name, hash and field order: for the packages of this crate, and for those that
+//! `rosless_schema::build` makes of somebody's own definitions.
 
 /// Implements `Cdr` field by field. An empty struct is one zero byte on the wire.
 #[doc(hidden)]
@@ -133,6 +133,9 @@ macro_rules! default_value {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! messages {
+    ($prefix:literal; $($rest:tt)*) => {
+        $crate::macros::messages! { [] $prefix; $($rest)* }
+    };
     ($definitions:tt $prefix:literal; $(
         $(#[$attr:meta])* struct $name:ident = $hash:literal { $($field:tt)* } $(const { $($const:tt)* })?
     )*) => {
@@ -151,6 +154,9 @@ macro_rules! messages {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! services {
+    ($prefix:literal; $($rest:tt)*) => {
+        $crate::macros::services! { [] $prefix; $($rest)* }
+    };
     ($definitions:tt $prefix:literal; $(
         $(#[$attr:meta])*
         service $name:ident = $hash:literal {
@@ -198,6 +204,9 @@ macro_rules! services {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! actions {
+    ($prefix:literal; $($rest:tt)*) => {
+        $crate::macros::actions! { [] $prefix; $($rest)* }
+    };
     ($definitions:tt $prefix:literal; $(
         $(#[$attr:meta])*
         action $name:ident = $hash:literal {
@@ -249,6 +258,18 @@ macro_rules! actions {
     };
 }
 
+/// Declares the package modules and the walk over all of them in one go, so that none can be forgotten.
+macro_rules! packages {
+    ($($package:ident { $($kind:ident)+ })+) => {
+        $(pub mod $package;)+
+
+        pub(crate) fn visit_packages(visitor: &mut impl $crate::registry::Visitor) {
+            $($($package::$kind::visit(visitor);)+)+
+        }
+    };
+}
+
+pub(crate) use packages;
 pub use {actions, cdr_struct, constants, default_value, message, messages, services};
 
 /// Serializes an empty struct: one octet in binary forms, as every middleware sends it.

@@ -1,4 +1,9 @@
-//! Definitions that `idl/` has no example of, as somebody's own crate makes its types.
+//! The types of `idl/`, made by `rosless_schema` instead of written by hand.
 #![forbid(unsafe_code)]
 
-include!(concat!(env!("OUT_DIR"), "/interfaces.rs"));
+include!(concat!(env!("OUT_DIR"), "/idl.rs"));
+
+/// What `idl/` has no example of.
+pub mod exotic {
+    include!(concat!(env!("OUT_DIR"), "/interfaces.rs"));
+}

@@ -5,8 +5,11 @@ use std::time::Instant;
 use rosless_graph::{Sample, TopicQos, discovery_info, qos::History};
 use rosless_tests::{DomainLease, Rig, Vendor};
 use rosless_wire::{
-    Message, cdr, example_interfaces::srv::AddTwoInts, names, participant_info,
-    rmw_dds_common::msg::ParticipantEntitiesInfo, std_msgs::msg::String as Text,
+    Message, cdr,
+    example_interfaces::srv::AddTwoInts,
+    names,
+    rmw_dds_common::{self, msg::ParticipantEntitiesInfo},
+    std_msgs::msg::String as Text,
 };
 
 use crate::ours::{PATIENCE, typehash};
@@ -138,7 +141,7 @@ fn we_see_their_nodes_in_both_gid_sizes_and_answer_in_theirs() {
             // The peer hears its own words, too.
             let samples = peer.samples("ours");
             let sizes =
-                samples.iter().filter_map(|s| participant_info::decode_participant_info(&s.payload).ok());
+                samples.iter().filter_map(|s| rmw_dds_common::decode_participant_info(&s.payload).ok());
             let ours = |(info, _): &(ParticipantEntitiesInfo, _)| info.gid.data == context.gid().0;
             sizes.rev().find(ours).is_some_and(|(_, written)| written == size)
         });

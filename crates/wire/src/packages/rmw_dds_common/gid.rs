@@ -1,7 +1,5 @@
-//! `ros_discovery_info`, which says which node owns which endpoint, in the forms that the distributions have.
-
+use super::msg::{Gid, NodeEntitiesInfo, ParticipantEntitiesInfo};
 use crate::cdr::{ByteOrder, Cdr, Decoder, Encoder, Error};
-use crate::rmw_dds_common::msg::{Gid, NodeEntitiesInfo, ParticipantEntitiesInfo};
 
 /// How many bytes a [`Gid`] takes on the wire. The type name does not tell, so the user has to: Humble and older
 /// send 24, Iron and newer 16.
