@@ -36,7 +36,7 @@ pub use json_page::assert_documented;
 pub use judge::{BagJudge, NatnetJudge};
 #[cfg(feature = "security")]
 pub use keys::{enclave, keystore_for_any_topic, keystores};
-pub use process::Daemon;
+pub use process::{Daemon, words};
 #[cfg(feature = "scenario")]
 pub use rig::Rig;
 pub use ur::{SimUr, ur_rtde_reads};

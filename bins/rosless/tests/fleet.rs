@@ -44,17 +44,10 @@ fn the_demo_sees_what_it_claims_and_leaves_nothing_behind() {
     assert_eq!(daemons.len(), 9, "{}", demo.output());
     let status = demo.wait(DEMO);
     assert!(status.success(), "{status}\n{}", demo.output());
-    for claim in [
-        "| discovery ",
-        "| systems ",
-        "| data ",
-        "| throws ",
-        "| motion ",
-        "| mechanism ",
-        "| session end ",
-        "| recording ",
-    ] {
-        assert!(demo.output().contains(claim), "no {claim:?} in\n{}", demo.output());
+    for part in ["discovery", "systems", "data", "throws", "motion", "mechanism", "session end", "recording"]
+    {
+        let claim = format!("| {part} ");
+        assert!(demo.output().contains(&claim), "no {claim:?} in\n{}", demo.output());
     }
     assert!(daemons.iter().all(|pid| !is_running(*pid)), "a daemon is left");
 }

@@ -34,7 +34,7 @@ pub(crate) use report::{Logs, Status};
 use crate::{
     Environment,
     failure::{Failure, Result},
-    fleet::{self, Config, Executables, LineSink, LogSettings, Place, Program, Rotating},
+    fleet::{self, Executables, LineSink, LogSettings, Place, Program, Rotating},
 };
 
 /// Runs the daemons until Ctrl-C or `rosless down`. One that dies or hangs is started again, after a pause that doubles with
@@ -76,8 +76,10 @@ pub(crate) struct Up {
 impl Up {
     pub(crate) fn run(&self, environment: &Environment) -> Result<()> {
         let mut config = match &self.config {
-            None => Config { lan: false, logs: LogSettings::default(), daemons: fleet::everything() },
-            Some(path) => Config::read(path)?,
+            None => {
+                fleet::Settings { lan: false, logs: LogSettings::default(), daemons: fleet::everything() }
+            }
+            Some(path) => fleet::Settings::read(path)?,
         };
         config.keep_only(&self.only)?;
         let programs = config.daemons;

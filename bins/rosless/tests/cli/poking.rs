@@ -7,7 +7,7 @@ use std::{
 };
 
 use rosless_graph::{Context, ContextOptions, EventLoop, graph::Role};
-use rosless_tests::Daemon;
+use rosless_tests::{Daemon, words};
 
 use crate::world::{SOON, World, talkers_qos};
 
@@ -107,14 +107,8 @@ fn services_are_called() {
         "requester: making request: example_interfaces.srv.AddTwoInts_Request(a=2, b=40)\n\n\
          response:\nexample_interfaces.srv.AddTwoInts_Response(sum=42)\n\n",
     )]);
-    let nobody = world.rosless(&[
-        "service",
-        "call",
-        "/add_three",
-        "example_interfaces/srv/AddTwoInts",
-        "--timeout",
-        "0.5",
-    ]);
+    let nobody =
+        world.rosless(&words("service call /add_three example_interfaces/srv/AddTwoInts --timeout 0.5"));
     assert_eq!((nobody.code, nobody.stdout.as_str()), (3, ""), "{nobody:?}");
 }
 

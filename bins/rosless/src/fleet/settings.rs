@@ -158,7 +158,7 @@ impl Default for LogSettings {
 /// What to run, and how.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Config {
+pub(crate) struct Settings {
     /// Beyond this machine; the same as `--lan`.
     #[serde(default)]
     pub(crate) lan: bool,
@@ -167,7 +167,7 @@ pub(crate) struct Config {
     pub(crate) daemons: Vec<Program>,
 }
 
-impl Config {
+impl Settings {
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let wrong = |error: &dyn std::fmt::Display| Failure::usage(format!("{}: {error}", path.display()));
         let text = fs::read_to_string(path).map_err(|error| wrong(&error))?;
@@ -176,10 +176,10 @@ impl Config {
 
     /// `folder` is where relative paths begin.
     fn parse(text: &str, folder: &Path) -> std::result::Result<Self, String> {
-        let mut config: Self =
+        let mut settings: Self =
             serde_yaml_ng::from_str(text).map_err(|error| with_line(text, error.to_string()))?;
-        config.logs.check().map_err(|complaint| with_line(text, format!("`logs`: {complaint}")))?;
-        for program in &mut config.daemons {
+        settings.logs.check().map_err(|complaint| with_line(text, format!("`logs`: {complaint}")))?;
+        for program in &mut settings.daemons {
             let file = program.params_file.as_mut().map(|file| *file = folder.join(&*file));
             let missing = file.and(program.params_file.as_ref()).filter(|file| !file.is_file());
             if let Some(file) = missing {
@@ -187,10 +187,10 @@ impl Config {
                 return Err(at(text, &program.name, &complaint));
             }
         }
-        if let Some((name, complaint)) = complaint(&config.daemons) {
+        if let Some((name, complaint)) = complaint(&settings.daemons) {
             return Err(at(text, &name, &complaint));
         }
-        Ok(config)
+        Ok(settings)
     }
 
     /// Keeps those that are named; what they would have waited for and is not run is not waited for.
@@ -304,7 +304,7 @@ mod tests {
     use super::*;
 
     fn error(text: &str) -> String {
-        Config::parse(text, Path::new("/nowhere")).unwrap_err()
+        Settings::parse(text, Path::new("/nowhere")).unwrap_err()
     }
 
     #[test]
@@ -367,15 +367,15 @@ mod tests {
         let text = "lan: true\nlogs: {megabytes: 1}\ndaemons:
   - {name: left, run: sim-arm, args: [run], namespace: /left, nodes: [/arm_controller]}
   - {name: right, run: sim-arm, args: [run], namespace: /right, restart: on-failure, after: [left]}";
-        let config = Config::parse(text, Path::new("")).unwrap();
-        assert!(config.lan && config.logs == LogSettings { megabytes: 1, ..LogSettings::default() });
-        let [left, right] = &config.daemons[..] else { panic!("two daemons") };
+        let settings = Settings::parse(text, Path::new("")).unwrap();
+        assert!(settings.lan && settings.logs == LogSettings { megabytes: 1, ..LogSettings::default() });
+        let [left, right] = &settings.daemons[..] else { panic!("two daemons") };
         assert_eq!(left.arguments(), ["run", "--ros-args", "-r", "__ns:=/left"]);
         assert_eq!(left.expected_nodes(), ["/left/arm_controller"]);
         assert_eq!(right.restart, Restart::OnFailure);
-        let mut config = config;
-        config.keep_only(&["right".to_owned()]).unwrap();
-        assert!(config.daemons[0].after.is_empty(), "who is not run is not waited for");
-        assert!(config.keep_only(&["middle".to_owned()]).is_err());
+        let mut settings = settings;
+        settings.keep_only(&["right".to_owned()]).unwrap();
+        assert!(settings.daemons[0].after.is_empty(), "who is not run is not waited for");
+        assert!(settings.keep_only(&["middle".to_owned()]).is_err());
     }
 }
