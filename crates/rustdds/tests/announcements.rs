@@ -350,7 +350,10 @@ fn what_is_announced_again_is_looked_at_until_it_is_no_news() {
         at.map(|now| !repetitions.is_repeated(&mut last, said, now)).collect()
     };
     // As long as it is news each of them counts, and one after that: what it asks for may have been refused before.
-    assert_eq!(looks_at("here I am", &[0, 300, 900, 2500, 5000, 7500]), [true, true, true, true, false, false]);
+    assert_eq!(
+        looks_at("here I am", &[0, 300, 900, 2500, 5000, 7500]),
+        [true, true, true, true, false, false]
+    );
     assert_eq!(looks_at("here I am now", &[10_000, 12_500, 15_000]), [true, true, false]);
     assert_eq!(looks_at("here I am", &[20_000, 40_000, 60_000]), [true, true, false]);
 }

@@ -178,7 +178,8 @@ fn participants_of_many_endpoints_take_little_memory() {
         flooded.send(&Packet::new(&invented.prefix).to(&victim).acknack(reader, writer, 1, 1));
         for endpoint in 1..=40 {
             let id = if endpoint <= 20 { reader_id(endpoint) } else { writer_id(endpoint) };
-            let (topic, sn) = (format!("rq/system_{number}/service_{endpoint}Request"), 1 + (endpoint - 1) % 20);
+            let (topic, sn) =
+                (format!("rq/system_{number}/service_{endpoint}Request"), 1 + (endpoint - 1) % 20);
             flooded.send(&invented.endpoint(id, &topic, &[b'h'; 76], sn.into()));
         }
         flooded.drain();
