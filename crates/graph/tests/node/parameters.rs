@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::peer::{Here, Peer};
+use crate::peer::{Here, PATIENCE, Peer};
 use rosless_graph::{
     Context, ContextOptions, Error, EventLoop, Node, Qos, TopicQos,
     parameters::{Descriptor, NamedValue, ParameterError, ParameterValue as Value, Table},
 };
-use rosless_tests::DomainLease;
+use rosless_tests::{DomainLease, eventually};
 use rosless_wire::{
     builtin_interfaces::msg::Time,
     rcl_interfaces::{
@@ -161,7 +161,7 @@ fn types_are_described_and_nodes_without_services_stay_without() {
     let context = Context::new(options).unwrap();
     let events = EventLoop::<()>::new(&context).unwrap();
     let _tool = context.node("tool").unwrap();
-    let here_seen = events.run_until(&mut (), crate::peer::PATIENCE, |()| {
+    let here_seen = events.run_until(&mut (), PATIENCE, |()| {
         context.graph().services().contains_key("/robot/list_parameters")
     });
     assert!(here_seen.unwrap());
@@ -197,15 +197,16 @@ fn undeclared_parameters_come_and_go_where_the_node_allows_it() {
         Peer::start(&domain, "open", "", |_: &EventLoop<()>, node| node.allow_undeclared_parameters());
     let here = Here::new(&domain, "asker");
     let events = here.collect::<ParameterEvent>(("/parameter_events", Qos::parameter_events()));
-    for parameter in [integer("new", 5), Parameter { name: "new".to_owned(), ..Parameter::default() }] {
-        let request = srv::SetParametersRequest { parameters: vec![parameter] };
-        let results = here.call::<srv::SetParameters>("/open/set_parameters", request).results;
-        assert!(results[0].successful, "{}", results[0].reason);
-    }
     let heard = |pick: fn(&ParameterEvent) -> &[Parameter]| {
         events.borrow().iter().any(|event| event.node == "/open" && pick(event) == [integer("new", 5)])
     };
-    here.until("both events", || {
+    // The answer may be here before the other side has met the subscription, so it is asked until that is so.
+    eventually("both events", PATIENCE, || {
+        for parameter in [integer("new", 5), Parameter { name: "new".to_owned(), ..Parameter::default() }] {
+            let request = srv::SetParametersRequest { parameters: vec![parameter] };
+            let results = here.call::<srv::SetParameters>("/open/set_parameters", request).results;
+            assert!(results[0].successful, "{}", results[0].reason);
+        }
         heard(|event| &event.new_parameters) && heard(|event| &event.deleted_parameters)
     });
 }
