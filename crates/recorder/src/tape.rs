@@ -229,7 +229,7 @@ impl<S: 'static> Tape<S> {
     fn join(&self, topic: &str, publishers: &[&Endpoint]) {
         let ty = publishers[0].type_name();
         let same: Vec<&Endpoint> = publishers.iter().copied().filter(|p| p.type_name() == ty).collect();
-        let hash = same.iter().find_map(|publisher| publisher.type_hash.clone());
+        let hash = same.iter().find_map(|publisher| publisher.type_hash.as_deref()).map(str::to_owned);
         let offers: Vec<Qos> = same.iter().map(|publisher| publisher.qos).collect();
         let qos = self.qos(topic, &same);
         let track = Rc::new(Track { paused: self.0.paused.clone(), ..Track::default() });
