@@ -37,10 +37,37 @@ pub fn example(name: &str) -> PathBuf {
 /// When they cannot be built.
 #[cfg(feature = "scenario")]
 pub(crate) fn binaries(names: &[&str]) -> PathBuf {
+    binaries_with(names, &[])
+}
+
+/// Builds these binaries with DDS Security and returns the folder they lie in: one of their own, because those without it
+/// have the same names.
+///
+/// # Panics
+/// When they cannot be built.
+#[cfg(feature = "security")]
+pub fn secured_binaries(names: &[&str]) -> PathBuf {
+    // Tests of one process would put their links into each other's way.
+    static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let folder = binaries_with(names, &["--features", "security"]);
+    let own = folder.join("secured");
+    std::fs::create_dir_all(&own).expect("the target directory can be written");
+    for name in names {
+        let link = own.join(name);
+        let _ = std::fs::remove_file(&link);
+        std::fs::hard_link(folder.join(name), link).expect("the target directory can be written");
+    }
+    own
+}
+
+#[cfg(feature = "scenario")]
+fn binaries_with(names: &[&str], features: &[&str]) -> PathBuf {
     let test = std::env::current_exe().expect("a test knows its file");
     let folder = test.ancestors().nth(2).expect("tests lie in target/<profile>/deps");
     let target = folder.parent().expect("a profile's folder lies in the target directory");
-    build(target, folder, &names.iter().flat_map(|name| ["--bin", name]).collect::<Vec<_>>());
+    let names = names.iter().flat_map(|name| ["--bin", name]);
+    build(target, folder, &features.iter().copied().chain(names).collect::<Vec<_>>());
     folder.to_owned()
 }
 

@@ -14,7 +14,7 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::{Daemon, TwoHosts, eventually, eventually_some};
+use crate::{Daemon, DomainLease, TwoHosts, eventually, eventually_some};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -36,6 +36,15 @@ impl Vendor {
     /// Under `CI=true` a peer that cannot be set up is a failure, so that nothing is skipped in silence.
     pub fn start(self, domain: u16) -> Option<ForeignPeer> {
         self.start_on(domain, "127.0.0.1")
+    }
+
+    /// A participant of every vendor that can be had here, each on a domain of its own, one after the other.
+    pub fn each() -> impl Iterator<Item = (Self, DomainLease, ForeignPeer)> {
+        Self::ALL.into_iter().filter_map(|vendor| {
+            let domain = DomainLease::acquire();
+            let peer = vendor.start(domain.id())?;
+            Some((vendor, domain, peer))
+        })
     }
 
     /// Starts a Cyclone participant as rmw_cyclonedds does for `ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST`: it looks for

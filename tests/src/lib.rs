@@ -11,6 +11,8 @@ mod foreign;
 mod hosts;
 mod json_page;
 mod judge;
+#[cfg(feature = "security")]
+mod keys;
 mod process;
 #[cfg(feature = "scenario")]
 mod rig;
@@ -21,6 +23,8 @@ mod ur;
 mod usage;
 mod wait;
 
+#[cfg(feature = "security")]
+pub use binary::secured_binaries;
 pub use binary::{example, sibling_binary};
 #[cfg(feature = "browser")]
 pub use browser::Browser;
@@ -30,7 +34,9 @@ pub use foreign::{ForeignEndpoint, ForeignPeer, ForeignSample, Vendor};
 pub use hosts::TwoHosts;
 pub use json_page::assert_documented;
 pub use judge::{BagJudge, NatnetJudge};
-pub use process::Daemon;
+#[cfg(feature = "security")]
+pub use keys::{enclave, keystore_for_any_topic, keystores};
+pub use process::{Daemon, words};
 #[cfg(feature = "scenario")]
 pub use rig::Rig;
 pub use ur::{SimUr, ur_rtde_reads};

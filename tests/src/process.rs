@@ -19,6 +19,11 @@ use rustix::pty::OpenptFlags;
 
 use crate::eventually_some;
 
+/// A command line as people write it, for arguments without spaces in them.
+pub fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
 /// A running program under test. Dropping it kills it, so no test leaves a process behind.
 #[derive(Debug)]
 pub struct Daemon {

@@ -1,6 +1,11 @@
 //! A node of the test's own beside the programs under test, on a domain of their own.
 
-use std::{cell::RefCell, fmt::Debug, rc::Rc, time::Duration};
+use std::{
+    cell::RefCell,
+    fmt::Debug,
+    rc::Rc,
+    time::{Duration, Instant},
+};
 
 use rosless_graph::{CallError, Context, ContextOptions, EventLoop, Node, parameters::NamedValue};
 use rosless_wire::{Service, rcl_interfaces::msg::SetParametersResult};
@@ -33,13 +38,7 @@ impl<S: Default + 'static> Rig<S> {
 
     /// With a node of that name.
     pub fn on(domain: DomainLease, node: &str) -> Self {
-        let context =
-            Context::new(ContextOptions::for_domain(domain.id())).expect("the domain can be joined");
-        let node = context.node(node).expect("a valid name");
-        let events = EventLoop::new(&context).expect("one loop");
-        // Conditions that no event announces are looked at again.
-        events.timer(Duration::from_millis(20), |_| {});
-        Self { events, seen: S::default(), node, domain }
+        Self::beside(&domain, node, S::default())
     }
 }
 
@@ -53,19 +52,37 @@ impl<S: 'static> Rig<S> {
     /// Long, because the machine may be busy with other tests; nothing waits that long when all is well.
     pub const PATIENCE: Duration = Duration::from_secs(60);
 
-    /// Runs the event loop until `done`.
+    /// Conditions that no event announces are looked at again.
+    const LOOK: Duration = Duration::from_millis(5);
+
+    /// Beside others on their domain, with something seen before.
+    pub fn beside(domain: &DomainLease, node: &str, seen: S) -> Self {
+        Self::joining(domain, ContextOptions::for_domain(domain.id()), node, seen)
+    }
+
+    /// Joined in a way of its own.
+    pub fn joining(domain: &DomainLease, options: ContextOptions, node: &str, seen: S) -> Self {
+        let context = Context::new(options).expect("the domain can be joined");
+        let node = context.node(node).expect("a valid name");
+        let events = EventLoop::new(&context).expect("one loop");
+        Self { events, seen, node, domain: domain.clone() }
+    }
+
+    /// Runs the event loop until `done`, which may look at others, too.
     #[track_caller]
     pub fn until(&mut self, what: &str, mut done: impl FnMut(&S) -> bool)
     where
         S: Debug,
     {
-        let held = self.events.run_until(&mut self.seen, Self::PATIENCE, |seen| done(seen));
-        assert!(
-            held.expect("the loop runs"),
-            "not within {:?}: {what}; seen {:?}",
-            Self::PATIENCE,
-            self.seen
-        );
+        let deadline = Instant::now() + Self::PATIENCE;
+        while !self.events.run_until(&mut self.seen, Self::LOOK, |seen| done(seen)).expect("the loop runs") {
+            assert!(
+                Instant::now() < deadline,
+                "not within {:?}: {what}; seen {:?}",
+                Self::PATIENCE,
+                self.seen
+            );
+        }
     }
 
     /// Runs the event loop for a while.

@@ -136,7 +136,7 @@ pub(crate) fn run(
     event_loop.after_batch(App::settle);
     event_loop.on_graph_change(|app: &mut App, _| app.graph_changed());
     event_loop.engine_deadline(|app: &mut App| app.next_deadline(), App::wake);
-    log::info!(target: node.logger(), "serving pages and Foxglove clients");
+    event_loop.announce(&node, "serving pages and Foxglove clients".to_owned());
     Ok(event_loop.run(&mut app)?)
 }
 

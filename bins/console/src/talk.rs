@@ -240,6 +240,7 @@ impl App {
         let work = move || {
             let mut findings = vec![rosless_doctor::settings(&environment)];
             rosless_doctor::machine(&environment, |new| findings.extend(new));
+            findings.extend(rosless_doctor::daemons(environment.domain_id));
             let _ = tell.send(findings);
         };
         match std::thread::Builder::new().name("doctor".into()).spawn(work) {

@@ -116,7 +116,11 @@ fn run_as<D: Dialect>(settings: Settings, options: &Run) -> Result<()> {
         event_loop.watch(std::io::stdin(), Dummy::keys)?;
     }
     let scene = if dummy.model.plays_scene() { "automatic scene" } else { "switches by hand" };
-    log::info!(target: node.logger(), "simulating the mechanism: profile {}, {scene}, {} Hz", D::PROFILE.name(), options.rate);
+    let profile = D::PROFILE.name();
+    event_loop.announce(
+        &node,
+        format!("simulating the mechanism: profile {profile}, {scene}, {} Hz", options.rate),
+    );
     event_loop.run(&mut dummy)?;
     Ok(())
 }

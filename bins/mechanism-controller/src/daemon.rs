@@ -245,7 +245,8 @@ fn run_as<D: Dialect>(settings: Settings) -> Result<()> {
         let diagnostics = controller.status().diagnostics(controller.node.now());
         controller.diagnostics.publish(&diagnostics);
     });
-    log::info!(target: node.logger(), "ready: profile {}; nothing moves before the first command", D::PROFILE.name());
+    let profile = D::PROFILE.name();
+    event_loop.announce(&node, format!("ready: profile {profile}; nothing moves before the first command"));
     event_loop.run(&mut controller)?;
 
     controller.engine.handle(Input::Stop, monotonic());

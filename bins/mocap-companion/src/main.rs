@@ -63,7 +63,7 @@ fn serve<S: 'static>(
     let event_loop = EventLoop::new(&context)?;
     let node = context.node(name)?;
     install(&event_loop, &node, &mut state)?;
-    log::info!(target: node.logger(), "{} is ready", node.full_name());
+    event_loop.announce(&node, format!("{} is ready", node.full_name()));
     Ok(event_loop.run(&mut state)?)
 }
 

@@ -137,7 +137,7 @@ fn run(arguments: Arguments, settings: Settings) -> Result<()> {
         if !arguments.unconfigured && !system.configure(&mut app) {
             return Err(Failure::new(format!("system {name} could not be configured")));
         }
-        log::info!(target: node.logger(), "system {} is {}", node.name(), system.state().label());
+        event_loop.announce(&node, format!("system {} is {}", node.name(), system.state().label()));
     }
     let ended = event_loop.run(&mut app);
     app.stations.iter_mut().filter_map(|station| station.natnet.as_mut()).for_each(|natnet| natnet.leave());

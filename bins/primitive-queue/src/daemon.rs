@@ -82,6 +82,7 @@ pub fn run(settings: config::Settings, defaults: Settings, autostart: bool) -> R
             running.forget_left(graph);
         }
     });
+    events.check_parameters()?;
     if autostart {
         for request in [Request::CONFIGURE, Request::ACTIVATE] {
             if lifecycle.trigger(&mut app, request) != Ok(CallbackReturn::Success) {

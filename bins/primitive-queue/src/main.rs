@@ -189,9 +189,7 @@ fn run(arguments: Arguments, settings: config::Settings) -> Result<()> {
             let program = read(&file)?;
             let mut robot = robot.settings();
             robot.initial_joints = from.unwrap_or(robot.initial_joints);
-            // In the words of who typed it.
-            let wrong = |reason: String| Failure::usage(reason.replace("initial_joints", "--from"));
-            let plot = plot::Plot::simulate(&program, &robot).map_err(wrong)?;
+            let plot = plot::Plot::simulate(&program, &robot).map_err(Failure::usage)?;
             let svg = plot.svg(&file.display().to_string());
             match path {
                 Some(path) => {

@@ -78,7 +78,7 @@ impl Plot {
     pub fn simulate(program: &Program, settings: &Settings) -> Result<Self, String> {
         let messages = program.messages();
         let settings = Settings { queue_size: messages.len() as i64, ..settings.clone() };
-        let mut controller = settings.controller(settings.simulated()?)?;
+        let mut controller = settings.controller(settings.simulated("--from")?)?;
         let mut now = Duration::ZERO;
         controller.activate(now).map_err(|fault| fault.to_string())?;
         controller.update(now);

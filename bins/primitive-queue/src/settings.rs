@@ -311,23 +311,14 @@ impl Settings {
         urdf::robot(&text, &ask).map_err(|error| format!("urdf {}: {error}", self.urdf))
     }
 
-    /// Where a simulated robot starts.
-    ///
-    /// # Errors
-    /// When it cannot.
-    pub fn start(&self, planner: &Planner) -> Result<Joints, String> {
-        let joints = six("initial_joints", &self.initial_joints)?.unwrap_or(planner.robot.home);
-        planner.robot.limits.check(&joints).map_err(|violation| format!("initial_joints: {violation}"))?;
-        Ok(joints)
-    }
-
-    /// The simulated robot.
+    /// The simulated robot. `start` is what whoever chose its first joint angles calls them.
     ///
     /// # Errors
     /// Says which parameter is wrong.
-    pub fn simulated(&self) -> Result<SimulatedRobot, String> {
+    pub fn simulated(&self, start: &str) -> Result<SimulatedRobot, String> {
         let planner = self.planner()?;
-        let joints = self.start(&planner)?;
+        let joints = six(start, &self.initial_joints)?.unwrap_or(planner.robot.home);
+        planner.robot.limits.check(&joints).map_err(|violation| format!("{start}: {violation}"))?;
         let mut robot = SimulatedRobot::new(planner, joints);
         robot.set_look_ahead_blending(self.look_ahead_blending);
         Ok(robot)
@@ -339,7 +330,7 @@ impl Settings {
     /// When there is none of that name, or its robot does not answer.
     pub fn driver(&self) -> Result<Driver, String> {
         let driver: Driver = match self.hardware.as_str() {
-            "simulated" => Box::new(self.simulated()?),
+            "simulated" => Box::new(self.simulated("initial_joints")?),
             "ur" => Box::new(self.ur()?),
             "state_only" => Box::new(StateOnly::new(0.5)),
             other => return Err(format!("hardware is \"{other}\"; there are {}", DRIVERS.join(", "))),

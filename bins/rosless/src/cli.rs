@@ -43,25 +43,34 @@ pub(crate) struct Global {
     no_daemon: bool,
 }
 
+/// `-s` of commands that have no use for a clock: accepted because ros2 has it.
+fn accept_sim_time(command: clap::Command) -> clap::Command {
+    if command.get_arguments().any(|argument| argument.get_short() == Some('s')) {
+        return command;
+    }
+    let argument = clap::Arg::new("ignored_sim_time").short('s').long("use-sim-time").hide(true);
+    command.arg(argument.action(clap::ArgAction::SetTrue))
+}
+
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     /// Nodes: who is there and what it offers
-    #[command(subcommand)]
+    #[command(subcommand, mut_subcommands(accept_sim_time))]
     Node(node::Command),
     /// Topics: list, look, listen, publish, measure
-    #[command(subcommand)]
+    #[command(subcommand, mut_subcommands(accept_sim_time))]
     Topic(topic::Command),
     /// Services: list and call
-    #[command(subcommand)]
+    #[command(subcommand, mut_subcommands(accept_sim_time))]
     Service(service::Command),
     /// Lifecycle nodes: states and transitions
-    #[command(subcommand)]
+    #[command(subcommand, mut_subcommands(accept_sim_time))]
     Lifecycle(lifecycle::Command),
     /// Parameters of nodes
-    #[command(subcommand)]
+    #[command(subcommand, mut_subcommands(accept_sim_time))]
     Param(param::Command),
     /// Actions: list and send goals
-    #[command(subcommand)]
+    #[command(subcommand, mut_subcommands(accept_sim_time))]
     Action(action::Command),
     /// Recordings: record, look, play, convert, cut, recover, export
     #[command(subcommand)]

@@ -3,7 +3,8 @@
 use std::{
     fs,
     path::PathBuf,
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
+    sync::mpsc::channel,
     time::{Duration, Instant},
 };
 
@@ -43,17 +44,10 @@ fn the_demo_sees_what_it_claims_and_leaves_nothing_behind() {
     assert_eq!(daemons.len(), 9, "{}", demo.output());
     let status = demo.wait(DEMO);
     assert!(status.success(), "{status}\n{}", demo.output());
-    for claim in [
-        "| discovery ",
-        "| systems ",
-        "| data ",
-        "| throws ",
-        "| motion ",
-        "| mechanism ",
-        "| session end ",
-        "| recording ",
-    ] {
-        assert!(demo.output().contains(claim), "no {claim:?} in\n{}", demo.output());
+    for part in ["discovery", "systems", "data", "throws", "motion", "mechanism", "session end", "recording"]
+    {
+        let claim = format!("| {part} ");
+        assert!(demo.output().contains(&claim), "no {claim:?} in\n{}", demo.output());
     }
     assert!(daemons.iter().all(|pid| !is_running(*pid)), "a daemon is left");
 }
@@ -204,9 +198,62 @@ daemons:
     let logs = run(&["logs", "once"]);
     assert_eq!(String::from_utf8_lossy(&logs.stdout), "once | A is seen\n");
     assert_eq!(run(&["logs", "nobody"]).status.code(), Some(3));
+    let silent = run(&["logs", "third"]);
+    assert!(silent.status.success() && silent.stdout.is_empty(), "it runs and says nothing: {silent:?}");
     assert!(run(&["down"]).status.success());
     assert!(up.wait(SOON).success(), "{}", up.output());
     fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn up_ends_when_all_have_ended_for_good_and_says_who_failed() {
+    let domain = DomainLease::acquire();
+    let path = std::env::temp_dir().join(format!("rosless-ends-{}.yaml", domain.id()));
+    let up = |text: &str| -> Output {
+        fs::write(&path, text).unwrap();
+        let mut up = rosless(&["up", "--config", path.to_str().unwrap()], Some(&domain));
+        let up = up.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (pid, (sender, receiver)) = (up.id(), channel());
+        std::thread::spawn(move || sender.send(up.wait_with_output()));
+        receiver.recv_timeout(SOON).unwrap_or_else(|_| panic!("process {pid} does not end")).unwrap()
+    };
+    let well = up("daemons:\n  - {name: once, run: 'true', restart: never}\n");
+    assert!(well.status.success(), "{well:?}");
+    let badly = up("daemons:
+  - {name: once, run: 'true', restart: on-failure}
+  - {name: twice, run: 'false', restart: never}
+");
+    assert_eq!(badly.status.code(), Some(1), "{badly:?}");
+    assert!(String::from_utf8_lossy(&badly.stderr).contains("ended in failure: twice"), "{badly:?}");
+    fs::remove_file(path).unwrap();
+}
+
+/// Who is refused has not begun: neither people nor scripts may take it for running.
+#[test]
+fn a_daemon_that_refuses_its_parameters_says_nothing_else() {
+    let domain = DomainLease::acquire();
+    for (program, arguments) in [
+        ("mocap-controller", &["run"][..]),
+        ("mocap-system", &["--kind", "dummy"]),
+        ("mocap-companion", &["visualise"]),
+        ("sim-arm", &["run"]),
+        ("shooter", &["run"]),
+        ("primitive-queue", &["run"]),
+        ("mechanism-controller", &["run"]),
+        ("dummy-mechanism", &["run", "--auto"]),
+        ("session-recorder", &["--dir", "/nowhere"]),
+    ] {
+        let program = sibling_binary(env!("CARGO_BIN_EXE_rosless"), program);
+        let mut command = Command::new(program);
+        command.args(arguments).args(["--strict-params", "--ros-args", "-p", "nonsense:=1"]);
+        let environment =
+            [("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST"), ("ROS_DOMAIN_ID", &domain.id().to_string())];
+        let refused = command.envs(environment).output().unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(refused.stdout.is_empty() && said.lines().count() == 1, "{arguments:?}: {said}");
+        assert!(said.starts_with("error: parameter 'nonsense' was given, but /"), "{said}");
+    }
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn run(arguments: Arguments, ros: Ros) -> Result<()> {
     })?;
     let tape = Tape::new(&event_loop, &node, types, |_, qos| qos);
     drive(&event_loop, &node, &controller, &tape, arguments)?;
-    log::info!(target: node.logger(), "waiting for START in all dialects as {}", node.full_name());
+    event_loop.announce(&node, format!("waiting for START in all dialects as {}", node.full_name()));
     let mut app = App {
         follower,
         take: None,

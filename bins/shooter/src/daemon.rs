@@ -60,10 +60,7 @@ pub(crate) fn run(context: &Context) -> Result<()> {
     })?;
     event_loop.once(MEMORY, |app| app.settle());
     let (aim, throw) = (node.resolve_topic("shooter_state_input")?, node.resolve_topic("shoot_value")?);
-    // When the loop turns, the parameters that were given have been found to be right.
-    event_loop.once(Duration::ZERO, move |_| {
-        log::info!(target: node.logger(), "launcher ready: aim on {aim}, throw with {throw}");
-    });
+    event_loop.announce(&node, format!("launcher ready: aim on {aim}, throw with {throw}"));
     Ok(event_loop.run(&mut app)?)
 }
 

@@ -86,7 +86,7 @@ impl ArmNode {
             node,
         };
         arm.carry_out("start");
-        log::info!(target: arm.node.logger(), "arm ready, straight up, {:?} control", chosen.control);
+        event_loop.announce(&arm.node, format!("arm ready, straight up, {:?} control", chosen.control));
         Ok(arm)
     }
 

@@ -90,7 +90,7 @@ impl TargetNode {
                 let _ = target.planner.angles(&sample.message.data, now);
             }
         })?;
-        log::info!(target: node.logger(), "planning catches, strategy {:?}", chosen.strategy);
+        event_loop.announce(&node, format!("planning catches, strategy {:?}", chosen.strategy));
         Ok(Self {
             planner: Planner::new(chosen),
             reserve: node.publisher("hand_close_reserve")?,

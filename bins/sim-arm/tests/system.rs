@@ -10,7 +10,7 @@ use rosless_arm::{
     evaluate::{Setup, Simulation, Throw},
 };
 use rosless_graph::{Context, ContextOptions, EventLoop};
-use rosless_tests::{Daemon, DomainLease, sibling_binary};
+use rosless_tests::{Daemon, DomainLease, sibling_binary, words};
 use rosless_wire::{
     robot3_18c1054::msg::HandClose, sensor_msgs::msg::JointState, std_msgs::msg::Float32MultiArray,
 };
@@ -43,8 +43,7 @@ fn a_repeated_throw_is_caught() {
     let _arm = sim_arm(&domain, &["--nodes", "arm_controller"]);
     let target_node = sim_arm(&domain, &["--nodes", "ball_initial_to_arm_target"]);
     let visualizer = sim_arm(&domain, &["--nodes", "visualizer"]);
-    let mut rig = Rig::new(&domain);
-    rig.wait_for_nodes(3);
+    let mut rig = Rig::among(&domain, 3);
     // Who begin at the same time may meet later than the rig meets each of them.
     target_node.wait_for_line("using the arm's clock", common::PATIENCE);
 
@@ -89,8 +88,7 @@ fn a_repeated_throw_is_caught() {
 fn verdicts_equal_those_of_the_pure_simulation() {
     let domain = DomainLease::acquire();
     let _arm = sim_arm(&domain, &FAST);
-    let mut rig = Rig::new(&domain);
-    rig.wait_for_nodes(3);
+    let mut rig = Rig::among(&domain, 3);
     let table = [
         reachable(),
         throw(0.0, -1.0, 0.0, 0.85, 4.4),
@@ -122,8 +120,7 @@ fn verdicts_equal_those_of_the_pure_simulation() {
 fn an_unreachable_throw_is_reported_and_the_hand_stays_open() {
     let domain = DomainLease::acquire();
     let arm = sim_arm(&domain, &[]);
-    let mut rig = Rig::new(&domain);
-    rig.wait_for_nodes(3);
+    let mut rig = Rig::among(&domain, 3);
     let verdict = rig.throw_and_judge(&throw(0.0, -1.0, 0.0, 1.2, 3.4));
     assert_eq!(verdict["attempted"], false);
     assert!(verdict["reason"].as_str().unwrap().contains("too far"), "{verdict}");
@@ -146,8 +143,7 @@ fn an_unreachable_throw_is_reported_and_the_hand_stays_open() {
 fn a_second_throw_finds_the_hand_open() {
     let domain = DomainLease::acquire();
     let _arm = sim_arm(&domain, &FAST);
-    let mut rig = Rig::new(&domain);
-    rig.wait_for_nodes(3);
+    let mut rig = Rig::among(&domain, 3);
     assert_eq!(rig.throw_and_judge(&reachable())["caught"], true);
     rig.observe(Duration::from_millis(600));
     assert_eq!(rig.throw_and_judge(&throw(0.0, -1.0, 0.0, 0.85, 4.4))["caught"], true);
@@ -161,8 +157,7 @@ fn a_second_throw_finds_the_hand_open() {
 fn a_late_visualizer_shows_the_scene_as_it_is() {
     let domain = DomainLease::acquire();
     let _arm = sim_arm(&domain, &["--nodes", "arm_controller"]);
-    let mut rig = Rig::new(&domain);
-    rig.wait_for_nodes(1);
+    let mut rig = Rig::among(&domain, 1);
     rig.move_launcher([2.0, -3.0, 0.1, 0.2]);
     rig.move_arm([0.5, 0.0, 0.0, 0.0, 0.0, 0.0]);
     let _visualizer = sim_arm(&domain, &["--nodes", "visualizer"]);
@@ -195,8 +190,7 @@ fn a_killed_arm_comes_back_and_catches() {
     let arm = sim_arm(&domain, &[&["--nodes", "arm_controller"], &FAST[..]].concat());
     let others =
         sim_arm(&domain, &[&["--nodes", "ball_initial_to_arm_target,visualizer"], &FAST[..]].concat());
-    let mut rig = Rig::new(&domain);
-    rig.wait_for_nodes(3);
+    let mut rig = Rig::among(&domain, 3);
     others.wait_for_line("using the arm's clock", common::PATIENCE);
     assert_eq!(rig.throw_and_judge(&reachable())["caught"], true);
     let first_start = rig.arm_start();
@@ -219,18 +213,10 @@ fn a_viewer_that_was_stopped_judges_the_hand_where_it_was() {
     let domain = DomainLease::acquire();
     let _arm = sim_arm(
         &domain,
-        &[
-            "--nodes",
-            "arm_controller,ball_initial_to_arm_target",
-            "--ros-args",
-            "-p",
-            "max_velocity:=1.0",
-            "--",
-        ],
+        &words("--nodes arm_controller,ball_initial_to_arm_target --ros-args -p max_velocity:=1.0 --"),
     );
     let visualizer = sim_arm(&domain, &["--nodes", "visualizer"]);
-    let mut rig = Rig::new(&domain);
-    rig.wait_for_nodes(3);
+    let mut rig = Rig::among(&domain, 3);
     let mut slow = Setup::default();
     slow.arm.robot.limits = Limits::uniform(4.0, 1.0, 100.0);
     assert!(
@@ -253,19 +239,9 @@ fn two_throws_at_once_get_a_verdict_each() {
     let domain = DomainLease::acquire();
     let _arm = sim_arm(
         &domain,
-        &[
-            "--ros-args",
-            "-p",
-            "max_velocity:=40.0",
-            "-p",
-            "max_acceleration:=800.0",
-            "-p",
-            "control:=timed",
-            "--",
-        ],
+        &words("--ros-args -p max_velocity:=40.0 -p max_acceleration:=800.0 -p control:=timed --"),
     );
-    let mut rig = Rig::new(&domain);
-    rig.wait_for_nodes(3);
+    let mut rig = Rig::among(&domain, 3);
     let (far, near) = (throw(0.0, -1.0, 0.0, 1.2, 3.4), throw(0.0, -1.0, 0.0, 0.85, 4.4));
     // An unreachable throw leaves the one before it alone.
     let (first, second) = (rig.throw(&reachable()), rig.throw(&far));
@@ -286,8 +262,7 @@ fn two_throws_at_once_get_a_verdict_each() {
 fn a_throw_on_another_clock_is_let_go_with_the_reason() {
     let domain = DomainLease::acquire();
     let _arm = sim_arm(&domain, &[]);
-    let mut rig = Rig::new(&domain);
-    rig.wait_for_nodes(3);
+    let mut rig = Rig::among(&domain, 3);
     let throw = reachable();
     let ball = throw.launcher.release(throw.speed, 9000.0).to_array();
     rig.throw_ball(&ball);
@@ -304,8 +279,7 @@ fn a_new_viewer_sees_the_closed_hand_and_a_new_arm_lets_go_of_the_ball() {
     let domain = DomainLease::acquire();
     let arm = sim_arm(&domain, &["--nodes", "arm_controller"]);
     let visualizer = sim_arm(&domain, &["--nodes", "visualizer"]);
-    let mut rig = Rig::new(&domain);
-    rig.wait_for_nodes(2);
+    let mut rig = Rig::among(&domain, 2);
     assert!(rig.set_parameter("hold", 60.0).successful);
     rig.close_hand();
     rig.until("the hand closes", |h| h.hands.iter().any(|hand| hand.close));
@@ -374,8 +348,7 @@ fn an_arm_that_does_not_latch_is_heard_and_nobody_warns_of_it() {
 fn the_planner_knows_where_the_arm_was_sent() {
     let domain = DomainLease::acquire();
     let arm = sim_arm(&domain, &[&FAST[..2], &["--ros-args", "-p", "period:=1.0", "--"]].concat());
-    let mut rig = Rig::new(&domain);
-    rig.wait_for_nodes(3);
+    let mut rig = Rig::among(&domain, 3);
     // To where this throw is caught upright at its highest point; from home that is 0.05 s before it, from there 0.3 s.
     let spare =
         |line: &str| -> Option<f64> { line.split_once(" m, ")?.1.strip_suffix(" s to spare")?.parse().ok() };
@@ -391,8 +364,7 @@ fn the_planner_knows_where_the_arm_was_sent() {
 fn long_control_periods_come_to_rest() {
     let domain = DomainLease::acquire();
     let _arm = sim_arm(&domain, &["--nodes", "arm_controller"]);
-    let mut rig = Rig::new(&domain);
-    rig.wait_for_nodes(1);
+    let mut rig = Rig::among(&domain, 1);
     assert!(rig.set_parameter("period", 0.4).successful);
     let refused = rig.set_parameter("d_gain", 1.0);
     assert!(!refused.successful && refused.reason.contains("swing for ever"), "{refused:?}");
@@ -403,8 +375,7 @@ fn long_control_periods_come_to_rest() {
 fn the_arm_answers_and_obeys_joint_targets() {
     let domain = DomainLease::acquire();
     let arm = sim_arm(&domain, &["--nodes", "arm_controller"]);
-    let mut rig = Rig::new(&domain);
-    rig.wait_for_nodes(1);
+    let mut rig = Rig::among(&domain, 1);
     let (array, hand) = rig.hand_state();
     assert_eq!(array.len(), 24);
     assert!((hand.position - rosless_arm::Vector3::new(0.0, 0.75, 0.0)).amax() < 1e-6);
@@ -438,8 +409,7 @@ fn the_arm_answers_and_obeys_joint_targets() {
 fn parameters_change_the_running_arm_and_bad_ones_are_refused() {
     let domain = DomainLease::acquire();
     let _arm = sim_arm(&domain, &FAST);
-    let mut rig = Rig::new(&domain);
-    rig.wait_for_nodes(3);
+    let mut rig = Rig::among(&domain, 3);
     let refused = rig.set_parameter("control", "warp");
     assert!(!refused.successful && refused.reason.contains("pd, timed"), "{refused:?}");
     assert!(!rig.set_parameter("period", -1.0).successful);

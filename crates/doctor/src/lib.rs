@@ -12,11 +12,12 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod daemons;
 mod graph;
 mod machine;
 
 use rosless_graph::{
-    Counters, GidPrefix, Graph,
+    GidPrefix, Graph,
     config::{DiscoveryRange, Environment},
 };
 use serde::Serialize;
@@ -91,23 +92,9 @@ pub fn settings(settings: &Environment) -> Finding {
     }
 }
 
-/// What running daemons say of the samples they should have heard, by name.
-pub fn daemons(counted: &[(String, Counters)]) -> Vec<Finding> {
-    let told = |(name, counters): &(String, Counters)| format!("{name}: {counters}");
-    let faulty: Vec<_> = counted.iter().filter(|(_, counters)| !counters.is_clean()).map(told).collect();
-    match (counted.len(), faulty.is_empty()) {
-        (0, _) => Vec::new(),
-        (count, true) => vec![Finding::ok(
-            "daemons",
-            format!("{count} of `rosless up`, nothing lost that they should have heard"),
-        )],
-        (_, false) => vec![Finding::warn(
-            "daemons",
-            faulty.join("; "),
-            "lost: best effort, a link that drops, or more than the machine can take (kernel drops above); not decodable or of \
-             another type: another version of the messages; `rosless logs` names the topics",
-        )],
-    }
+/// What was lost, and what had to be said again, of the daemons of `rosless up` in this domain.
+pub fn daemons(domain: u16) -> Vec<Finding> {
+    daemons::examine(&daemons::lock(domain))
 }
 
 /// Network, clock and limits, told one after the other: some take a second.
@@ -129,23 +116,4 @@ pub fn graph(graph: &Graph, own: GidPrefix) -> Vec<Finding> {
     findings.extend(graph::quality_of_service(graph));
     findings.extend(graph::single_sources(graph));
     findings
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn losses_of_daemons_are_told_by_name_and_nothing_is_said_where_none_runs() {
-        assert!(daemons(&[]).is_empty());
-        let clean = ("arm".to_owned(), Counters { received: 9, ..Counters::default() });
-        assert_eq!(daemons(std::slice::from_ref(&clean))[0].level, Level::Ok);
-        let lossy = ("console".to_owned(), Counters { received: 9, lost: 3, ..Counters::default() });
-        let findings = daemons(&[clean, lossy]);
-        assert_eq!(findings.len(), 1);
-        assert_eq!(
-            (findings[0].level, &*findings[0].found),
-            (Level::Warn, "console: 9 samples received, 3 lost")
-        );
-    }
 }

@@ -21,20 +21,34 @@ pub struct Counters {
     pub lost: u64,
     /// Replies that were dropped: their asker had no reader for them, or did not read.
     pub unanswered: u64,
+    /// Of a process: samples, or fragments of them, that were sent once more because a subscriber asked for them.
+    #[serde(default)]
+    pub sent_again: u64,
+    /// Of a process: samples that it asked for because they had not come; each time that it asked.
+    #[serde(default)]
+    pub asked_again: u64,
 }
 
 impl Counters {
-    /// Whether all that came could be used, and all that was asked was answered.
+    /// Whether all that came could be used, and all that was asked was answered; however often it was said.
     pub fn is_clean(&self) -> bool {
-        *self == Self { received: self.received, ..Self::default() }
+        let Self { received, sent_again, asked_again, .. } = *self;
+        *self == Self { received, sent_again, asked_again, ..Self::default() }
     }
 
-    pub(crate) fn to_numbers(self) -> [u64; 5] {
-        [self.received, self.undecodable, self.wrong_type, self.lost, self.unanswered]
+    /// Whether more than one of a hundred samples had to be asked for.
+    pub fn is_laboured(&self) -> bool {
+        self.asked_again > 10 + self.received / 100
     }
 
-    pub(crate) fn from_numbers([received, undecodable, wrong_type, lost, unanswered]: [u64; 5]) -> Self {
-        Self { received, undecodable, wrong_type, lost, unanswered }
+    pub(crate) fn to_numbers(self) -> [u64; 7] {
+        let Self { received, undecodable, wrong_type, lost, unanswered, sent_again, asked_again } = self;
+        [received, undecodable, wrong_type, lost, unanswered, sent_again, asked_again]
+    }
+
+    pub(crate) fn from_numbers(numbers: [u64; 7]) -> Self {
+        let [received, undecodable, wrong_type, lost, unanswered, sent_again, asked_again] = numbers;
+        Self { received, undecodable, wrong_type, lost, unanswered, sent_again, asked_again }
     }
 }
 
@@ -46,6 +60,8 @@ impl fmt::Display for Counters {
             (self.undecodable, "not decodable"),
             (self.wrong_type, "of another type"),
             (self.unanswered, "replies dropped"),
+            (self.sent_again, "sent again"),
+            (self.asked_again, "asked for again"),
         ];
         faults
             .iter()

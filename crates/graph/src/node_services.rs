@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     rc::{Rc, Weak},
+    time::Duration,
 };
 
 use rosless_schema::Registry;
@@ -42,7 +43,7 @@ impl<S: 'static> Handle<S> {
                 }
                 tended.push(Tended { node: inner.clone(), clock: None });
             }
-            if let Some(error) = check_parameters(&context, &new_nodes)
+            if let Some(error) = check_parameters(&context, &new_nodes, |_| true)
                 && let Ok(core) = handle.core()
             {
                 core.fail(error);
@@ -99,15 +100,40 @@ impl<S: 'static> Handle<S> {
     }
 }
 
+impl<S: 'static> Handle<S> {
+    /// Says that a daemon is ready, when it is: once the loop turns, the parameters that were given have been found to be
+    /// right.
+    pub fn announce(&self, node: &Node, text: String) {
+        let logger = node.logger().to_owned();
+        self.once(Duration::ZERO, move |_| log::info!(target: &logger, "{text}"));
+    }
+
+    /// What the loop does when it turns first, for those who act before: where `--strict-params` was asked for, a parameter
+    /// that none of the nodes made so far declares is refused. Endpoints, and their qualities of service, may still come.
+    pub fn check_parameters(&self) -> Result<()> {
+        let Some(context) = self.context().filter(|context| context.settings().arguments.strict_parameters)
+        else {
+            return Ok(());
+        };
+        let early = |name: &str| !name.starts_with(qos_overrides::PREFIX);
+        let refused = check_parameters(&context, &context.0.new_nodes.borrow(), early);
+        refused.map_or(Ok(()), Err)
+    }
+}
+
 /// Parameters that were given from outside and that none of the nodes declares: a slip that would go unnoticed. They are
 /// warned about, or are an error where that was asked for.
-fn check_parameters(context: &Context, nodes: &[Weak<NodeInner>]) -> Option<Error> {
+fn check_parameters(
+    context: &Context,
+    nodes: &[Weak<NodeInner>],
+    concerns: impl Fn(&str) -> bool,
+) -> Option<Error> {
     let nodes: Vec<_> = nodes.iter().filter_map(Weak::upgrade).map(Node::from_inner).collect();
     let mut unused: BTreeMap<String, Vec<(&Node, Option<String>)>> = BTreeMap::new();
     let declared = |name: &str| nodes.iter().any(|node| node.parameter_value(name).is_ok());
     for node in &nodes {
         for (name, nearest) in node.parameters().unused() {
-            if name != introspection::PARAMETER && !declared(&name) {
+            if name != introspection::PARAMETER && concerns(&name) && !declared(&name) {
                 unused.entry(name).or_default().push((node, nearest));
             }
         }

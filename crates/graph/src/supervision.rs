@@ -78,7 +78,7 @@ pub enum Word {
     Alive,
     /// The end has begun and may take a moment.
     Stopping,
-    /// Not all that came could be used: how much so far.
+    /// Not all that came could be used, or it had to be said more than once: how much so far.
     Counted(Counters),
 }
 
@@ -212,10 +212,16 @@ mod tests {
         supervisor.say(Word::Alive);
         supervisor.socket.send(b"STATUS=busy\nSTOPPING=1\n").unwrap();
         assert_eq!(ear.listen(), [Word::Ready, Word::Alive, Word::Stopping]);
-        let counted = Word::Counted(Counters { received: 7, lost: 2, ..Counters::default() });
-        assert_eq!(counted.to_string(), "STATUS=7 samples received, 2 lost\nX_COUNTERS=7 0 0 2 0");
+        let counted = Word::Counted(Counters { received: 7, lost: 2, asked_again: 5, ..Counters::default() });
+        assert_eq!(
+            counted.to_string(),
+            "STATUS=7 samples received, 2 lost, 5 asked for again\nX_COUNTERS=7 0 0 2 0 0 5"
+        );
         supervisor.say(counted);
-        supervisor.socket.send(b"X_COUNTERS=1 2\nX_COUNTERS=1 2 3 4 5 6\nX_COUNTERS=\xff\n").unwrap();
+        supervisor
+            .socket
+            .send(b"X_COUNTERS=1 2\nX_COUNTERS=1 2 3 4 5 6\nX_COUNTERS=1 2 3 4 5 6 7 8\nX_COUNTERS=\xff\n")
+            .unwrap();
         assert_eq!(ear.listen(), [counted], "what is no such number is left out");
 
         let path = env::temp_dir().join(format!("rosless-ear-{}", std::process::id()));

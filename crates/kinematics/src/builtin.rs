@@ -9,10 +9,11 @@ use nalgebra::{Isometry3, Translation3, UnitQuaternion, Vector3};
 
 use crate::{
     JOINTS,
+    analytic::Solver,
     chain::{Axis, Chain, Joints},
     dh::{self, DhRow},
     limits::{JointLimit, Limits},
-    robot::{Parts, Robot},
+    robot::Robot,
 };
 
 /// Names that [`robot`] knows.
@@ -73,8 +74,9 @@ fn universal(ur: &Ur) -> Robot {
     });
     let joints = ["shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3"];
     let links = ["shoulder", "upper_arm", "forearm", "wrist_1", "wrist_2", "wrist_3"];
-    Robot::new(Parts {
+    Robot {
         name: ur.name.to_owned(),
+        solver: Solver::for_chain(&chain),
         chain,
         limits: Limits(limits),
         joint_names: joints.map(|name| format!("{name}_joint")),
@@ -86,7 +88,7 @@ fn universal(ur: &Ur) -> Robot {
         tool_frame: "tool0".to_owned(),
         home: Joints::new(-FRAC_PI_2, -1.6, 1.6, -1.3, -1.3, 0.2),
         urdf: None,
-    })
+    }
 }
 
 /// The arm that catches balls (`sim-arm`), standing on a z-up base.
@@ -99,8 +101,9 @@ fn sim_arm() -> Robot {
     let link = |height| Translation3::new(0.0, 0.0, height) * upright;
     let chain = Chain { links: axes.map(|axis| link(axis.point.z)), tool: link(0.75), axes };
     let number = |what: &str| std::array::from_fn(|i| format!("sim_arm_{what}_{}", i + 1));
-    Robot::new(Parts {
+    Robot {
         name: "sim_arm".to_owned(),
+        solver: Solver::for_chain(&chain),
         chain,
         limits: Limits::uniform(4.0, 3.0, ACCELERATION, JERK),
         joint_names: number("joint"),
@@ -111,7 +114,7 @@ fn sim_arm() -> Robot {
         tool_frame: "tool0".to_owned(),
         home: Joints::new(-0.6, 0.0, 1.4, 0.0, 0.6, 0.0),
         urdf: None,
-    })
+    }
 }
 
 fn turned(axis_angle: Vector3<f64>) -> Isometry3<f64> {
@@ -127,7 +130,7 @@ mod tests {
         for name in NAMES {
             let found = robot(name).expect(name);
             assert_eq!(found.name, name);
-            assert!(found.solver().is_some(), "{name} has no closed form");
+            assert!(found.solver.is_some(), "{name} has no closed form");
             found.limits.check(&found.home).expect(name);
             assert!(
                 found.manipulability(&found.home) > 0.03,

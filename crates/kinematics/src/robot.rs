@@ -41,34 +41,8 @@ pub struct Robot {
     pub home: Joints,
     /// The URDF it came from, if it did.
     pub urdf: Option<String>,
-    solver: Option<Solver>,
-}
-
-/// What a robot is made of; see [`Robot::new`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct Parts {
-    /// See [`Robot::name`].
-    pub name: String,
-    /// See [`Robot::chain`].
-    pub chain: Chain,
-    /// See [`Robot::limits`].
-    pub limits: Limits,
-    /// See [`Robot::joint_names`].
-    pub joint_names: [String; JOINTS],
-    /// See [`Robot::link_names`].
-    pub link_names: [String; JOINTS],
-    /// See [`Robot::root_frame`].
-    pub root_frame: String,
-    /// See [`Robot::base_frame`].
-    pub base_frame: String,
-    /// See [`Robot::base_in_root`].
-    pub base_in_root: Isometry3<f64>,
-    /// See [`Robot::tool_frame`].
-    pub tool_frame: String,
-    /// See [`Robot::home`].
-    pub home: Joints,
-    /// See [`Robot::urdf`].
-    pub urdf: Option<String>,
+    /// The closed form of its inverse, if its geometry has one ([`Solver::for_chain`]).
+    pub solver: Option<Solver>,
 }
 
 /// Why no joint angles put the tool where it should be.
@@ -93,43 +67,6 @@ pub enum Unreachable {
 }
 
 impl Robot {
-    /// Puts a robot together; whether it has a closed inverse is found out once.
-    pub fn new(parts: Parts) -> Self {
-        let solver = Solver::for_chain(&parts.chain);
-        let Parts {
-            name,
-            chain,
-            limits,
-            joint_names,
-            link_names,
-            root_frame,
-            base_frame,
-            base_in_root,
-            tool_frame,
-            home,
-            urdf,
-        } = parts;
-        Self {
-            name,
-            chain,
-            limits,
-            joint_names,
-            link_names,
-            root_frame,
-            base_frame,
-            base_in_root,
-            tool_frame,
-            home,
-            urdf,
-            solver,
-        }
-    }
-
-    /// The closed form of its inverse, if its geometry has one.
-    pub fn solver(&self) -> Option<&Solver> {
-        self.solver.as_ref()
-    }
-
     /// Moves the tool by `offset` in its own frame; the closed form does not care.
     pub fn set_tool(&mut self, offset: &Isometry3<f64>) {
         self.chain = self.chain.with_tool(offset);

@@ -5,9 +5,10 @@ use urdf_rs::{Joint, JointType};
 
 use crate::{
     JOINTS,
+    analytic::Solver,
     chain::{Axis, Chain, Joints},
     limits::{JointLimit, Limits},
-    robot::{Parts, Robot},
+    robot::Robot,
 };
 
 /// Which part of a URDF is the arm, and what the file does not say.
@@ -134,13 +135,15 @@ pub fn robot(text: &str, ask: &Ask<'_>) -> Result<Robot, UrdfError> {
         let (lower, upper) = (limits.0[i].lower, limits.0[i].upper);
         ((lower + upper) / 2.0 + [0.1, -0.7, 0.9, 0.4, 0.8, 0.3][i]).clamp(lower, upper)
     });
-    Ok(Robot::new(Parts {
+    let chain = Chain {
+        axes: std::array::from_fn(|i| axes[i]),
+        links: std::array::from_fn(|i| links[i]),
+        tool: frame,
+    };
+    Ok(Robot {
         name: urdf.name.clone(),
-        chain: Chain {
-            axes: std::array::from_fn(|i| axes[i]),
-            links: std::array::from_fn(|i| links[i]),
-            tool: frame,
-        },
+        solver: Solver::for_chain(&chain),
+        chain,
         limits,
         joint_names: each(&|i| moving[i].name.clone()),
         link_names: each(&|i| moving[i].child.link.clone()),
@@ -150,7 +153,7 @@ pub fn robot(text: &str, ask: &Ask<'_>) -> Result<Robot, UrdfError> {
         tool_frame: tool,
         home,
         urdf: Some(text.to_owned()),
-    }))
+    })
 }
 
 /// The last link of the only chain of six turning joints; of links that are fixed to each other, the last.

@@ -2,7 +2,9 @@
 
 use nalgebra::Isometry3;
 use proptest::prelude::*;
-use rosless_kinematics::{DhRow, Joints, Limits, Robot, builtin, describe, dh, numeric, robot::Parts, urdf};
+use rosless_kinematics::{
+    DhRow, Joints, Limits, Robot, analytic::Solver, builtin, describe, dh, numeric, urdf,
+};
 
 fn off(a: &Isometry3<f64>, b: &Isometry3<f64>) -> f64 {
     (a.to_homogeneous() - b.to_homogeneous()).amax()
@@ -21,9 +23,11 @@ fn factory_arm() -> Robot {
         row(0.0, 0.0, 0.1),
     ];
     let ur = builtin::robot("ur5e").unwrap();
-    let parts = Parts {
+    let chain = dh::chain(&rows);
+    Robot {
         name: "factory".into(),
-        chain: dh::chain(&rows),
+        solver: Solver::for_chain(&chain),
+        chain,
         limits: Limits::uniform(6.0, 3.0, 10.0, 100.0),
         joint_names: ur.joint_names,
         link_names: ur.link_names,
@@ -33,8 +37,7 @@ fn factory_arm() -> Robot {
         tool_frame: "tool0".into(),
         home: Joints::new(0.1, -0.7, 0.9, 0.4, 0.8, 0.3),
         urdf: None,
-    };
-    Robot::new(parts)
+    }
 }
 
 fn robots() -> Vec<Robot> {
@@ -48,7 +51,7 @@ proptest! {
     fn every_posture_found_puts_the_tool_there_and_the_one_that_was_is_among_them(q in prop::array::uniform6(-3.0f64..3.0)) {
         let joints = Joints::from_column_slice(&q);
         for robot in robots() {
-            prop_assert!(robot.solver().is_some(), "{} has no closed form", robot.name);
+            prop_assert!(robot.solver.is_some(), "{} has no closed form", robot.name);
             let pose = robot.forward(&joints);
             let postures = robot.postures(&pose, &joints);
             for posture in &postures {
@@ -101,7 +104,7 @@ proptest! {
             prop_assert!(off(&read.forward(&joints), &robot.forward(&joints)) < 1e-7, "{}", robot.name);
             prop_assert_eq!(&read.joint_names[0], &format!("left_{}", robot.joint_names[0]));
             prop_assert!((read.limits.0[3].velocity - robot.limits.0[3].velocity).abs() < 1e-5);
-            prop_assert!(read.solver().is_some(), "{}: the closed form is lost", robot.name);
+            prop_assert!(read.solver.is_some(), "{}: the closed form is lost", robot.name);
             // What goes to /tf is what a viewer computes from the URDF.
             for (robot, prefix) in [(&robot, "left_"), (&read, "")] {
                 let frames = describe::frames(robot, &joints, prefix);
@@ -138,23 +141,10 @@ fn what_is_out_of_reach_or_outside_the_limits_is_said_in_words() {
 #[test]
 fn an_arm_without_a_closed_form_is_searched() {
     let mut robot = factory_arm();
-    let mut parts_chain = robot.chain.clone();
     // The wrist's axes miss each other.
-    parts_chain.axes[4].point.x += 0.05;
-    robot = Robot::new(Parts {
-        chain: parts_chain,
-        name: robot.name,
-        limits: robot.limits,
-        joint_names: robot.joint_names,
-        link_names: robot.link_names,
-        root_frame: robot.root_frame,
-        base_frame: robot.base_frame,
-        base_in_root: robot.base_in_root,
-        tool_frame: robot.tool_frame,
-        home: robot.home,
-        urdf: None,
-    });
-    assert!(robot.solver().is_none());
+    robot.chain.axes[4].point.x += 0.05;
+    robot.solver = Solver::for_chain(&robot.chain);
+    assert!(robot.solver.is_none());
     let goal = robot.home + Joints::repeat(0.2);
     let found = robot.inverse(&robot.forward(&goal), &robot.home).unwrap();
     assert!(off(&robot.forward(&found), &robot.forward(&goal)) < 1e-8);

@@ -23,12 +23,6 @@ fn document() -> World {
     World::settled(Profile::Document, false)
 }
 
-fn set(world: &mut World, name: &str, value: f64) {
-    let mut settings = world.engine.settings().clone();
-    settings.set(name, value).expect("in range");
-    world.engine.set_settings(settings);
-}
-
 fn source(id: u8, name: &str, kind: Kind) -> Source {
     Source { id: [id; 16], name: name.to_owned(), kind }
 }
@@ -45,30 +39,25 @@ fn a_sensor_that_did_not_follow_confirms_no_interlock_until_it_is_seen_to_move()
     // The clamp opens, but the sensor of cylinder 2 goes on saying "in".
     let mut world = document();
     world.model.add_fault(Fault::DeadCylinderSensor(1));
-    world.phases(DEPLOY, LEAVE_ALONE);
-    world.finish();
+    world.play(DEPLOY, LEAVE_ALONE);
     assert_eq!(ended(&world, Which::Pedestal).0, Outcome::TimedOut);
     // Now its valve is stuck, too: the clamp stays open, and the sensor says what it is asked for.
     world.model.add_fault(Fault::StuckCylinder(1));
     world.clear();
-    world.phases(STOW, LEAVE_ALONE);
-    world.finish();
+    world.play(STOW, LEAVE_ALONE);
     assert_eq!(world.pedestal_commands(), ["0011"], "the arm is not lifted with the clamp open");
     let (outcome, reason) = ended(&world, Which::Pedestal);
     assert_eq!(outcome, Outcome::TimedOut);
     assert!(reason.contains("the sensor of cylinder 2 did not follow it"), "{reason}");
     // Lifting alone is refused as well.
     world.goal(Which::Pedestal, 1, 3);
-    let (outcome, reason) = world.ended(1).expect("refused at once");
-    assert_eq!(outcome, Outcome::Refused);
-    assert!(reason.contains("is not believed until it is seen to move"), "{reason}");
+    world.assert_ended(1, Outcome::Refused, "is not believed until it is seen to move");
     // Repaired, and seen to move: believed again.
     world.model.clear_faults();
     world.run(1.5);
     for phase in [DEPLOY, STOW] {
-        world.phases(phase, LEAVE_ALONE);
-        world.finish();
-        assert_eq!(world.engine.status(world.now).pedestal.reached, Some(phase));
+        world.play(phase, LEAVE_ALONE);
+        assert_eq!(world.reached().0, Some(phase));
     }
 }
 
@@ -77,12 +66,10 @@ fn a_sensor_that_did_not_follow_confirms_no_interlock_until_it_is_seen_to_move()
 fn a_restarted_controller_lifts_nothing_on_a_sensor_that_it_has_not_seen_move() {
     let mut world = document();
     world.model.add_fault(Fault::DeadCylinderSensor(1));
-    world.phases(DEPLOY, LEAVE_ALONE);
-    world.finish();
+    world.play(DEPLOY, LEAVE_ALONE);
     world.model.add_fault(Fault::StuckCylinder(1));
     world.restart_controller();
-    world.phases(STOW, LEAVE_ALONE);
-    world.finish();
+    world.play(STOW, LEAVE_ALONE);
     assert_eq!(world.model.cylinder_positions()[3], 1.0, "not lifted with the clamp half open");
     let (outcome, reason) = ended(&world, Which::Pedestal);
     assert_eq!(outcome, Outcome::Refused);
@@ -92,9 +79,8 @@ fn a_restarted_controller_lifts_nothing_on_a_sensor_that_it_has_not_seen_move() 
     world.model.clear_faults();
     world.run(1.5);
     for phase in [DEPLOY, STOW] {
-        world.phases(phase, LEAVE_ALONE);
-        world.finish();
-        assert_eq!(world.engine.status(world.now).pedestal.reached, Some(phase));
+        world.play(phase, LEAVE_ALONE);
+        assert_eq!(world.reached().0, Some(phase));
     }
 }
 
@@ -103,17 +89,14 @@ fn a_restarted_controller_lowers_and_places_what_is_carried_and_stays_where_noth
     let mut world = document();
     for code in [1, 4] {
         // READY and CLAMP: the arm is up already.
-        world.goal(Which::Pedestal, code, code);
-        world.finish();
+        world.perform(Which::Pedestal, code, code);
         assert_eq!(world.ended(code).map(|(outcome, _)| outcome), Some(Outcome::Done));
     }
-    world.phases(STOW, LEAVE_ALONE);
-    world.finish();
-    assert_eq!(world.engine.status(world.now).pedestal.reached, Some(STOW));
+    world.play(STOW, LEAVE_ALONE);
+    assert_eq!(world.reached().0, Some(STOW));
     world.restart_controller();
-    world.phases(PLACE, LEAVE_ALONE);
-    world.finish();
-    assert_eq!(world.engine.status(world.now).pedestal.reached, Some(PLACE));
+    world.play(PLACE, LEAVE_ALONE);
+    assert_eq!(world.reached().0, Some(PLACE));
     assert_eq!(world.model.cylinder_positions(), [1.0; 4]);
 }
 
@@ -121,11 +104,9 @@ fn a_restarted_controller_lowers_and_places_what_is_carried_and_stays_where_noth
 fn another_publisher_has_to_show_its_sensors_moving_anew() {
     let mut world = document();
     for phase in [DEPLOY, STOW, DEPLOY] {
-        world.phases(phase, LEAVE_ALONE);
-        world.finish();
+        world.play(phase, LEAVE_ALONE);
     }
-    world.goal(Which::Pedestal, 1, 4);
-    world.finish();
+    world.perform(Which::Pedestal, 1, 4);
     assert_eq!(world.engine.trust().daiza.moved[..2], [true, true]);
     for id in [1, 2] {
         let admitted =
@@ -138,32 +119,24 @@ fn another_publisher_has_to_show_its_sensors_moving_anew() {
     );
     world.run(1.5);
     assert_eq!(world.engine.trust().daiza.moved[..2], [false, false]);
-    world.goal(Which::Pedestal, 2, 3);
-    world.finish();
-    let (outcome, reason) = world.ended(2).expect("it has ended");
-    assert_eq!(outcome, Outcome::Refused);
-    assert!(reason.contains("cylinders 1 and 2 have not been seen to move"), "{reason}");
+    world.perform(Which::Pedestal, 2, 3);
+    world.assert_ended(2, Outcome::Refused, "cylinders 1 and 2 have not been seen to move");
 }
 
 #[test]
 fn a_restarted_controller_sends_no_lift_off_on_a_potentiometer_that_it_has_not_seen_move() {
     for profile in [Profile::Document, Profile::Nucleo] {
         let mut world = World::settled(profile, false);
-        world.goal(Which::Doll, 1, 4);
-        world.finish();
+        world.perform(Which::Doll, 1, 4);
         // The tray is folded back, and the potentiometer stays at 90°.
         world.model.hold_potentiometer(Some(90.0));
         world.restart_controller();
-        world.goal(Which::Doll, 2, 3);
-        world.finish();
-        let (outcome, reason) = world.ended(2).expect("it has ended");
-        assert_eq!(outcome, Outcome::Refused, "{profile:?}");
-        assert!(reason.contains("the potentiometer has not been seen to move"), "{reason}");
+        world.perform(Which::Doll, 2, 3);
+        world.assert_ended(2, Outcome::Refused, "the potentiometer has not been seen to move");
         assert_eq!(world.model.height(), 1.0);
         world.model.hold_potentiometer(None);
         for (id, goal) in [(3, 4), (4, 3)] {
-            world.goal(Which::Doll, id, goal);
-            world.finish();
+            world.perform(Which::Doll, id, goal);
             assert_eq!(world.ended(id).map(|(outcome, _)| outcome), Some(Outcome::Done), "{profile:?}");
         }
     }
@@ -173,56 +146,46 @@ fn a_restarted_controller_sends_no_lift_off_on_a_potentiometer_that_it_has_not_s
 fn a_sensor_is_caught_although_its_goal_was_pre_empted_meanwhile() {
     let mut world = document();
     world.model.add_fault(Fault::DeadCylinderSensor(0));
-    set(&mut world, "daiza.cylinder_timeout", 30.0);
+    world.set("daiza.cylinder_timeout", 30.0);
     world.phases(DEPLOY, LEAVE_ALONE);
     world.run(2.5);
-    set(&mut world, "daiza.cylinder_timeout", 1.0);
+    world.set("daiza.cylinder_timeout", 1.0);
     world.run(0.1);
     world.clear();
-    world.phases(STOW, LEAVE_ALONE);
-    world.finish();
+    world.play(STOW, LEAVE_ALONE);
     assert_eq!(world.pedestal_commands(), ["0011"]);
 }
 
 #[test]
 fn a_dead_potentiometer_lets_no_lift_travel() {
     let mut world = document();
-    world.phases(LEAVE_ALONE, 0);
-    world.finish();
+    world.play(LEAVE_ALONE, 0);
     // The tray goes to -10°, and the potentiometer stays at 90°.
     world.model.hold_potentiometer(Some(90.0));
-    world.phases(LEAVE_ALONE, DEPLOY);
-    world.finish();
+    world.play(LEAVE_ALONE, DEPLOY);
     assert_eq!(ended(&world, Which::Doll).0, Outcome::TimedOut);
     world.clear();
     world.goal(Which::Doll, 1, 2);
-    let (outcome, reason) = world.ended(1).expect("refused at once");
-    assert_eq!(outcome, Outcome::Refused);
-    assert!(reason.contains("the potentiometer did not follow the tilt"), "{reason}");
+    world.assert_ended(1, Outcome::Refused, "the potentiometer did not follow the tilt");
     assert_eq!(world.doll_commands(), []);
     world.model.hold_potentiometer(None);
-    world.goal(Which::Doll, 2, 4);
-    world.finish();
-    world.goal(Which::Doll, 3, 2);
-    world.finish();
+    world.perform(Which::Doll, 2, 4);
+    world.perform(Which::Doll, 3, 2);
     assert_eq!(world.ended(3).map(|(outcome, _)| outcome), Some(Outcome::Done));
 }
 
 #[test]
 fn an_end_switch_that_did_not_let_go_is_no_end() {
     let mut world = document();
-    world.goal(Which::Doll, 1, 4);
-    world.finish();
+    world.perform(Which::Doll, 1, 4);
     // The lift goes down, and both switches say otherwise.
     world.model.add_fault(Fault::StuckSwitch(Switch::Up, true));
     world.model.add_fault(Fault::StuckSwitch(Switch::Down, false));
-    world.goal(Which::Doll, 2, 3);
-    world.finish();
+    world.perform(Which::Doll, 2, 3);
     assert_eq!(world.ended(2).map(|(outcome, _)| outcome), Some(Outcome::TimedOut));
     world.clear();
     for phase in [PLACE, STOW] {
-        world.phases(LEAVE_ALONE, phase);
-        world.finish();
+        world.play(LEAVE_ALONE, phase);
         let (outcome, reason) = ended(&world, Which::Doll);
         assert!(outcome.is_failure());
         assert!(reason.contains("the end switches did not follow the lift"), "{reason}");
@@ -233,8 +196,7 @@ fn an_end_switch_that_did_not_let_go_is_no_end() {
 #[test]
 fn the_lift_is_told_to_stand_still_when_its_switch_ends_the_move() {
     let mut world = document();
-    world.phases(LEAVE_ALONE, 0);
-    world.finish();
+    world.play(LEAVE_ALONE, 0);
     let down =
         world.outputs.iter().position(|(_, o)| matches!(o, Output::DollCommand(c) if c.lift == Lift::Down));
     let held =
@@ -246,12 +208,11 @@ fn the_lift_is_told_to_stand_still_when_its_switch_ends_the_move() {
 #[test]
 fn a_tuned_angle_is_gone_to_when_the_phase_is_asked_for_again() {
     let mut world = document();
+    world.play(LEAVE_ALONE, DEPLOY);
     world.phases(LEAVE_ALONE, DEPLOY);
-    world.finish();
-    world.phases(LEAVE_ALONE, DEPLOY);
-    assert_eq!(world.engine.status(world.now).doll.reached, Some(DEPLOY));
-    set(&mut world, "hina.deploy_angle", -20.0);
-    assert_eq!(world.engine.status(world.now).doll.reached, None, "not there any more");
+    assert_eq!(world.reached().1, Some(DEPLOY));
+    world.set("hina.deploy_angle", -20.0);
+    assert_eq!(world.reached().1, None, "not there any more");
     world.clear();
     world.run(1.0);
     world.phases(LEAVE_ALONE, DEPLOY);
@@ -259,38 +220,34 @@ fn a_tuned_angle_is_gone_to_when_the_phase_is_asked_for_again() {
     assert_eq!(world.doll_commands(), [], "a stream's repeat asks for nothing new");
     world.run(3.0);
     assert_eq!(world.doll_commands(), [], "nothing moves by a parameter alone");
-    world.phases(LEAVE_ALONE, DEPLOY);
-    world.finish();
+    world.play(LEAVE_ALONE, DEPLOY);
     assert_eq!(world.doll_commands(), [(-20.0, Lift::Hold)]);
     // What does not change where the phase leads does not run it again.
-    set(&mut world, "hina.tilt_timeout", 9.0);
+    world.set("hina.tilt_timeout", 9.0);
     world.clear();
     world.run(3.0);
     world.phases(LEAVE_ALONE, DEPLOY);
     world.run(0.5);
     assert_eq!(world.doll_commands(), []);
-    assert_eq!(world.engine.status(world.now).doll.reached, Some(DEPLOY));
+    assert_eq!(world.reached().1, Some(DEPLOY));
 }
 
 #[test]
 fn a_phase_is_run_again_on_request() {
     let mut world = document();
-    world.phases(LEAVE_ALONE, PLACE);
-    world.finish();
+    world.play(LEAVE_ALONE, PLACE);
     world.clear();
     world.input(Input::Forget(Which::Doll));
     world.run(1.0);
     assert_eq!(world.doll_commands(), [], "only when it is asked for");
-    world.phases(LEAVE_ALONE, PLACE);
-    world.finish();
+    world.play(LEAVE_ALONE, PLACE);
     assert_eq!(world.doll_commands(), [(-10.0, Lift::Hold), (90.0, Lift::Hold)]);
 }
 
 #[test]
 fn a_stop_that_the_hardware_cannot_do_is_not_called_stopped() {
     let mut world = World::settled(Profile::Nucleo, false);
-    world.goal(Which::Doll, 1, 4);
-    world.finish();
+    world.perform(Which::Doll, 1, 4);
     world.goal(Which::Doll, 2, 3);
     world.run(0.5);
     world.goal(Which::Doll, 3, STOP);
@@ -305,8 +262,7 @@ fn a_stop_that_the_hardware_cannot_do_is_not_called_stopped() {
     assert_eq!(world.ended(4), Some((Outcome::Done, String::new())));
 
     let mut world = document();
-    world.goal(Which::Doll, 1, 4);
-    world.finish();
+    world.perform(Which::Doll, 1, 4);
     world.goal(Which::Doll, 2, 3);
     world.run(0.5);
     world.goal(Which::Doll, 3, STOP);
@@ -398,9 +354,8 @@ fn nothing_is_begun_while_others_publish_the_outputs() {
     }
     world.input(Input::Rivals { which: Which::Pedestal, names: vec![] });
     world.run(3.0);
-    world.phases(DEPLOY, LEAVE_ALONE);
-    world.finish();
-    assert_eq!(world.engine.status(world.now).pedestal.reached, Some(DEPLOY));
+    world.play(DEPLOY, LEAVE_ALONE);
+    assert_eq!(world.reached().0, Some(DEPLOY));
 }
 
 /// A burst of samples that waited somewhere: the tray is held where it was, and has moved on since.
@@ -441,8 +396,7 @@ fn late_samples_accuse_nobody_of_having_moved_the_tray() {
 #[test]
 fn each_failure_leaves_a_line_and_only_a_stream_is_told_now_and_then() {
     let mut world = document();
-    world.phases(DEPLOY, LEAVE_ALONE);
-    world.finish();
+    world.play(DEPLOY, LEAVE_ALONE);
     world.clear();
     for _ in 0..4 {
         world.phases(2, LEAVE_ALONE);
@@ -473,8 +427,7 @@ fn every_word_of_the_earlier_firmware_is_known() {
     let mut world = World::settled(Profile::Nucleo, false);
     world.input(Input::Direct("push\n".to_owned()));
     assert_eq!(world.reports(Level::Error), ["hina: push refused: needs the tray tilted below 0°"]);
-    world.goal(Which::Doll, 1, 5);
-    world.finish();
+    world.perform(Which::Doll, 1, 5);
     // Within the tolerance is not there yet.
     world.run(0.5);
     world.clear();

@@ -1,6 +1,11 @@
 //! Single packets that ask for absurd amounts of memory or work, as from a matched writer or from a participant that
 //! was just announced.
 
+#![cfg_attr(
+    feature = "security",
+    allow(dead_code, unused_imports, reason = "what strangers can do only without it is not there with it")
+)]
+
 mod common;
 
 use std::{
@@ -322,6 +327,7 @@ fn participant_guid(invented: &Invented) -> GUID {
 }
 
 /// A participant speaks for itself and its endpoints only; nobody else speaks for us.
+#[cfg(not(feature = "security"))] // with it, strangers are not let in
 #[test]
 fn goodbyes_of_others() {
     let lease = DomainLease::acquire();
@@ -402,6 +408,7 @@ fn goodbyes_of_others() {
 }
 
 /// Endpoints of participants that have left by the time they are heard of are forgotten, and it is said.
+#[cfg(not(feature = "security"))] // with it, strangers are not let in
 #[test]
 fn endpoints_of_nobody() {
     let lease = DomainLease::acquire();
@@ -443,4 +450,23 @@ fn endpoints_of_nobody() {
     eventually("all are lost", Duration::from_secs(40), || {
         hear().into_iter().all(|(prefix, is_lost)| is_lost || prefix == own)
     });
+}
+
+/// Who is a member has keys, and speaks for itself all the same.
+#[cfg(feature = "security")]
+#[test]
+fn a_member_cannot_dispose_what_belongs_to_another() {
+    let lease = DomainLease::acquire();
+    let [speaker, liar, listener] = [(); 3].map(|()| local(lease.id()).build().expect("participant"));
+    let down = writer(&speaker, "down", &reliable(10));
+    let lie = writer(&liar, "down", &reliable(10));
+    let up = reader(&listener, "down", &reliable(10));
+    exchange("the speaker", &down, &up);
+    exchange("the liar", &lie, &up);
+    rustdds::feeding::dispose_in_the_name_of(lie.guid(), down.guid());
+    drop(lie);
+    // What the liar announces behind that has come, and so has that.
+    let later = reader(&listener, "later", &reliable(10));
+    exchange("the liar again", &writer(&liar, "later", &reliable(10)), &later);
+    exchange("the speaker still", &down, &up);
 }

@@ -78,6 +78,12 @@ fn all_arrive(history: policy::History, disturbance: Disturbance) {
         "{disturbance:?}, {history:?}: each of 100 took at most {worst:?}, half of them {:?}",
         times[50]
     );
+    let [writing, reading] = ends.each_ref().map(|end| end.repairs());
+    if disturbance.lost >= 5 {
+        assert!(writing.sent_again() > 0 && reading.asked() > 0, "{writing:?}, {reading:?}");
+    }
+    // Both have lost announcements, too: those of discovery do not count.
+    assert_eq!((writing.asked(), reading.sent_again()), (0, 0));
 }
 
 /// One test, because the disturbance is that of the process.

@@ -47,6 +47,7 @@ fn late_joiner_gets_the_last_samples() {
     for number in 0..50u32 {
         writer.write(Bytes::copy_from_slice(&number.to_le_bytes()), None).expect("accepted");
     }
+    let sent_again = ends[0].repairs().sent_again();
     let late = reader(&ends[1], "down", &qos);
     let mut got = Vec::new();
     eventually("the newest sample arrives", SOON, || {
@@ -55,4 +56,10 @@ fn late_joiner_gets_the_last_samples() {
     });
     let expected: Vec<Bytes> = (47..50u32).map(|n| Bytes::copy_from_slice(&n.to_le_bytes())).collect();
     assert_eq!(got, expected);
+    assert_eq!(
+        ends[0].repairs().sent_again(),
+        sent_again,
+        "what a late joiner gets is sent for the first time"
+    );
+    assert_eq!(ends[1].repairs().asked(), 0);
 }

@@ -54,6 +54,11 @@ impl MessageType {
         &self.name
     }
 
+    /// Fewest bytes a value takes.
+    pub(crate) fn min_size(&self) -> usize {
+        self.min_size
+    }
+
     /// In the order of the wire.
     pub fn fields(&self) -> &[TypedField] {
         &self.fields

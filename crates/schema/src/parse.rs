@@ -16,6 +16,9 @@ pub(crate) const MAX_TEXT: usize = 1 << 20;
 
 const SEPARATOR: &str = "---";
 
+/// No sentence of ours is longer; words of the file that it quotes may be.
+const LONGEST_MESSAGE: usize = 400;
+
 /// What is wrong in a definition file, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{file}:{line}:{column}: {message}")]
@@ -122,7 +125,17 @@ impl Line<'_> {
     fn error(&self, part: &str, message: impl Into<String>) -> ParseError {
         let offset = (part.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
         let column = 1 + self.text.char_indices().take_while(|(i, _)| *i < offset).count();
-        ParseError { file: self.file.to_owned(), line: self.number, column, message: message.into() }
+        // A file may hold anything: no message takes pages, or steers a terminal.
+        let shown = message
+            .into()
+            .chars()
+            .take(LONGEST_MESSAGE)
+            .flat_map(|c| match c.is_control() {
+                true => c.escape_default().collect::<Vec<_>>(),
+                false => vec![c],
+            })
+            .collect();
+        ParseError { file: self.file.to_owned(), line: self.number, column, message: shown }
     }
 }
 
@@ -642,6 +655,8 @@ mod tests {
         let source = Source { kind: Kind::Msg, package: "Pkg", name: "Type", file: "Type.msg", text: "" };
         let wrong_package = parse(source).unwrap_err().to_string();
         assert!(wrong_package.contains("package name 'Pkg'"), "{wrong_package}");
+        let long = message(&format!("int8 {}\u{1b}[2J", "a_".repeat(100_000))).unwrap_err().to_string();
+        assert!(long.len() < 600 && !long.contains('\u{1b}'), "{} bytes: {long}", long.len());
         let huge = "#".repeat(MAX_TEXT + 1);
         assert!(message(&huge).unwrap_err().message.contains("the limit is"));
     }

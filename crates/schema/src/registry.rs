@@ -393,6 +393,11 @@ impl Registry {
         Ok(self.description(name)?.rihs01())
     }
 
+    /// The file that defines a type, as it was given.
+    pub(crate) fn path(&self, full_name: &str) -> Option<&str> {
+        self.files.get(full_name).map(|file| file.path.as_str())
+    }
+
     /// Kind and text of the file that defines a type; for implied types the file that implies them.
     pub fn source(&self, full_name: &str) -> Option<(Kind, &str)> {
         let file = self.files.get(full_name)?;
@@ -429,9 +434,19 @@ fn list(dir: &Path) -> Result<Vec<std::path::PathBuf>, SchemaError> {
 }
 
 fn read_bounded(file: &Path) -> Result<String, SchemaError> {
-    let mut text = String::new();
+    // Whoever opens a pipe waits for its other end.
+    if !file.is_file() {
+        return Err(file_error(file, "this is not a file"));
+    }
+    let mut bytes = Vec::new();
     fs::File::open(file)
-        .and_then(|f| f.take(parse::MAX_TEXT as u64 + 1).read_to_string(&mut text))
+        .and_then(|f| f.take(parse::MAX_TEXT as u64 + 1).read_to_end(&mut bytes))
         .map_err(|e| file_error(file, e))?;
-    Ok(text)
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = 1 + valid.iter().filter(|byte| **byte == b'\n').count();
+        let column = 1 + String::from_utf8_lossy(valid).lines().last().map_or(0, |line| line.chars().count());
+        ParseError { file: file.display().to_string(), line, column, message: "this is not UTF-8".to_owned() }
+            .into()
+    })
 }

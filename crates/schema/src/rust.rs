@@ -6,10 +6,14 @@ use std::fmt::Write as _;
 use crate::definition::{
     Arity, BaseType, Constant, Definition, Field, FieldType, Kind, Literal, Primitive, Structure,
 };
+use crate::parse::ParseError;
 use crate::registry::{Registry, SchemaError};
 
 /// Arrays up to this length have a default value and a serde form of their own.
 const SHORT_ARRAY: u32 = 32;
+
+/// Most bytes of a structure without its sequences and strings: values are moved over the stack, several at a time.
+const LARGEST: usize = 128 << 10;
 
 /// The services and messages an action implies: name in the trait `Action`, suffix of the type.
 const IMPLIED: [(&str, &str); 9] = [
@@ -69,7 +73,11 @@ impl Generator<'_> {
     ) -> Result<(), SchemaError> {
         push(out, 0, format_args!("#[doc = \"Types of the package `{package}`.\"]"));
         // A program may use some of them only.
-        push(out, 0, format_args!("#[allow(dead_code, unreachable_pub, unused_qualifications)]"));
+        push(
+            out,
+            0,
+            format_args!("#[allow(dead_code, unreachable_pub, unused_qualifications, clippy::all)]"),
+        );
         push(out, 0, format_args!("pub mod {} {{", identifier(package, package)?));
         push(out, 1, format_args!("/// The definitions, told to whoever asks a node for its types."));
         push(out, 1, format_args!("pub const DEFINITIONS: ::rosless_wire::Definitions = &["));
@@ -80,6 +88,7 @@ impl Generator<'_> {
         }
         push(out, 1, format_args!("];"));
         for (kind, names) in kinds {
+            self.check_names(names)?;
             let macro_name = match Kind::from_str(kind) {
                 Some(Kind::Srv) => "services",
                 Some(Kind::Action) => "actions",
@@ -161,12 +170,77 @@ impl Generator<'_> {
         Ok(())
     }
 
+    /// Rust has one name for each part of a service or action, which another definition may have as well.
+    fn check_names(&self, names: &[&str]) -> Result<(), SchemaError> {
+        let mut taken = BTreeMap::new();
+        for name in names {
+            let short = name.rsplit('/').next().unwrap_or(name);
+            let parts: &[&str] = match self.all.definition(name)? {
+                Definition::Message(_) => &[""],
+                Definition::Service { .. } => &["", "Request", "Response"],
+                Definition::Action { .. } => &["", "Goal", "Result", "Feedback"],
+            };
+            for part in parts {
+                let rust = format!("{short}{part}");
+                if let Some(other) = taken.insert(rust.clone(), name) {
+                    let message =
+                        format!("the Rust type '{rust}' is that of {other}, too; rename one of them");
+                    return Err(self.error_at(name, 1, message));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn error_at(&self, name: &str, line: usize, message: String) -> SchemaError {
+        let file = self.all.path(name).unwrap_or(name).to_owned();
+        ParseError { file, line, column: 1, message }.into()
+    }
+
+    /// The same with the line to look at: that of the field that it speaks of, or of the first that brings it.
+    fn located(&self, structure: &Structure, error: SchemaError) -> SchemaError {
+        let message = match &error {
+            SchemaError::Invalid { name, message } if *name == structure.name => message.clone(),
+            SchemaError::Invalid { .. } | SchemaError::Missing { .. } => error.to_string(),
+            SchemaError::Unknown { name, suggestion } => {
+                let needed_by = structure.name.clone();
+                let meant =
+                    suggestion.as_ref().map(|name| format!("; did you mean '{name}'?")).unwrap_or_default();
+                format!("{}{meant}", SchemaError::Missing { name: name.clone(), needed_by })
+            }
+            SchemaError::Parse(_) | SchemaError::File { .. } => return error,
+        };
+        let is_named = |field: &&Field| message.contains(&format!("'{}'", field.name));
+        let brings = |field: &&Field| match &field.ty.base {
+            BaseType::Message(nested) => {
+                message.contains(nested.as_str()) || self.all.message_type(nested).is_err()
+            }
+            _ => false,
+        };
+        let field = structure.fields.iter().find(is_named).or_else(|| structure.fields.iter().find(brings));
+        let (name, suffix) = file_of(&structure.name);
+        let text = self.own.source(name).map_or("", |(_, text)| text);
+        let line = field.and_then(|field| line_of(text, suffix, &field.name)).unwrap_or(1);
+        self.error_at(name, line, message)
+    }
+
     /// `head = "hash" { fields } const { constants }`
     fn structure(&self, out: &mut String, depth: usize, head: &str, name: &str) -> Result<(), SchemaError> {
         let structure = self.all.structure(name)?;
+        let size = self.all.message_type(name).map_err(|error| self.located(&structure, error))?.min_size();
+        if size > LARGEST {
+            let largest = structure.fields.iter().max_by_key(|field| match field.ty.arity {
+                Arity::Array(n) => n,
+                _ => 1,
+            });
+            let field = largest.map(|field| field.name.as_str()).unwrap_or_default();
+            let message =
+                format!("field '{field}' makes every value larger than {LARGEST} bytes; use a sequence");
+            return Err(self.located(&structure, invalid(name, message)));
+        }
         push(out, depth, format_args!("{head} = {:?} {{", self.all.type_hash(name)?));
         for field in &structure.fields {
-            self.field(out, depth + 1, &structure, field)?;
+            self.field(out, depth + 1, &structure, field).map_err(|error| self.located(&structure, error))?;
         }
         if structure.constants.is_empty() {
             push(out, depth, format_args!("}}"));
@@ -224,7 +298,8 @@ impl Generator<'_> {
                 ));
             }
             BaseType::Message(nested) => {
-                let path = nested.replace('/', "::");
+                let parts = nested.split('/').map(|part| identifier(part, nested));
+                let path = parts.collect::<Result<Vec<_>, _>>()?.join("::");
                 if self.own.source(nested).is_some() {
                     format!("super::super::{path}")
                 } else if self.all.message_type(nested).is_ok() {
@@ -238,6 +313,33 @@ impl Generator<'_> {
             }
         })
     }
+}
+
+/// The definition that a structure is part of, and which part.
+fn file_of(structure: &str) -> (&str, &str) {
+    let start = structure.rfind('/').map_or(0, |slash| slash + 1);
+    let end = structure[start..].find('_').map_or(structure.len(), |at| start + at);
+    structure.split_at(end)
+}
+
+/// The line of a field in its part of a definition.
+fn line_of(text: &str, part: &str, field: &str) -> Option<usize> {
+    let section = match part {
+        "_Response" | "_Result" => 1,
+        "_Feedback" => 2,
+        _ => 0,
+    };
+    let mut separators = 0;
+    let names_it = |line: &str| {
+        let name = line.split_whitespace().nth(1)?;
+        name.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().map(|name| name == field)
+    };
+    text.lines()
+        .position(|line| {
+            separators += usize::from(line.trim_end() == "---");
+            separators == section && names_it(line) == Some(true)
+        })
+        .map(|index| index + 1)
 }
 
 fn push(out: &mut String, depth: usize, line: std::fmt::Arguments<'_>) {
@@ -360,16 +462,46 @@ mod tests {
     #[test]
     fn what_has_no_rust_form_is_refused_with_the_reason() {
         for (text, reason) in [
-            ("wstring text\n", "'text' is a wstring"),
-            ("int8 self\n", "'self' cannot be a name in Rust"),
+            ("# why\nwstring text\n", "msg/Own.msg:2:1: field 'text' is a wstring"),
+            ("int8 self\n", "msg/Own.msg:1:1: 'self' cannot be a name in Rust"),
             (
-                "other_msgs/Thing thing\n",
-                "'other_msgs/msg/Thing', which own_msgs/msg/Own contains, is not known",
+                "int8 a\nother_msgs/Thing thing\n",
+                "msg/Own.msg:2:1: 'other_msgs/msg/Thing', which own_msgs/msg/Own contains, is not known",
             ),
             ("int8\n", "msg/Own.msg:1:"),
+            ("int8 a\nOwn[] more\n", "msg/Own.msg:2:1: the type contains itself"),
+            ("int8 a\nuint8[4294967295] all\n", "msg/Own.msg:2:1: field 'all' makes every message larger"),
+            (
+                "int8 a\nint8 b\nstring[40000] texts # many\n",
+                "msg/Own.msg:3:1: field 'texts' makes every value larger",
+            ),
         ] {
             let error = made(text).unwrap_err();
-            assert!(error.contains(reason), "{text}: {error}");
+            assert!(error.starts_with("msg/Own.msg:") && error.contains(reason), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn what_two_definitions_cannot_be_in_rust_at_a_time_is_refused_where_it_stands() {
+        let of = |definitions: &[(Kind, &str, &str)]| {
+            let mut own = Registry::new();
+            for (kind, name, text) in definitions {
+                let file = &format!("{}/{name}", kind.as_str());
+                own.add_source(Source { kind: *kind, package: "own_msgs", name, file, text });
+            }
+            generate(&own).unwrap_err().to_string()
+        };
+        let error = of(&[(Kind::Srv, "Get", "---\n"), (Kind::Srv, "GetRequest", "---\n")]);
+        assert_eq!(
+            error,
+            "srv/GetRequest:1:1: the Rust type 'GetRequest' is that of own_msgs/srv/Get, too; rename one of them"
+        );
+        // The second of two fields of that name, in a type that comes back to itself by another one.
+        let error = of(&[
+            (Kind::Srv, "Get", "int8 a\n---\n\nA a\n"),
+            (Kind::Msg, "A", "B b"),
+            (Kind::Msg, "B", "int8 c\nA a"),
+        ]);
+        assert_eq!(error, "msg/A:1:1: the type contains itself; use an id or a sequence of another type");
     }
 }

@@ -113,6 +113,19 @@ fn directories_of_three_forms_are_read() {
 }
 
 #[test]
+fn what_is_no_text_is_refused_where_it_stops_to_be_one() {
+    let dir = TempDir::new("latin");
+    dir.write("my_pkg/msg/Bad.msg", "");
+    fs::write(dir.0.join("my_pkg/msg/Bad.msg"), b"int8 a\n# caf\xe9\n").unwrap();
+    let refused = Registry::new().load_dir(&dir.0).unwrap_err().to_string();
+    assert!(refused.ends_with("my_pkg/msg/Bad.msg:2:6: this is not UTF-8"), "{refused}");
+    // A folder, as a pipe or a device would be.
+    dir.write("other/my_pkg/msg/Folder.msg/x", "");
+    let refused = Registry::new().load_dir(&dir.0.join("other")).unwrap_err().to_string();
+    assert!(refused.ends_with("Folder.msg: this is not a file"), "{refused}");
+}
+
+#[test]
 fn bare_header_is_that_of_std_msgs_unless_the_package_has_one() {
     let registry = with(&[("Stamped", "Header header\n")]);
     let description = registry.description("demo/Stamped").unwrap();

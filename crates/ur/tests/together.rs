@@ -205,6 +205,18 @@ impl Bench {
         self.driver.read(self.now).status
     }
 
+    /// The next motion begins and ends well.
+    fn until_done(&mut self) {
+        self.until_status(ExecutionState::Executing);
+        self.until_status(ExecutionState::Success);
+    }
+
+    /// The arm is on its way to where it is not.
+    fn set_out(&mut self) {
+        self.send(ptp(away()));
+        self.until("it moves", Bench::moving_now);
+    }
+
     fn until_status(&mut self, status: ExecutionState) {
         self.until(&format!("{status:?}"), |bench| bench.status() == status);
     }
@@ -262,8 +274,7 @@ fn a_ptp_moves_the_arm_and_is_told() {
     let mut bench = Bench::ready();
     assert!(bench.driver.fault().is_none());
     bench.send(ptp(away()));
-    bench.until_status(ExecutionState::Executing);
-    bench.until_status(ExecutionState::Success);
+    bench.until_done();
     assert!((bench.robot.joints() - away()).amax() < 1e-6, "{:?}", bench.robot.joints());
     let joints = bench.driver.joints(bench.now).unwrap();
     assert!((joints.position - away()).amax() < 1e-6);
@@ -281,8 +292,7 @@ fn lines_arcs_and_poses_end_where_they_should() {
         (Motion::LinearJoints { target: home() }, by(0.0, 0.0, 0.0)),
     ] {
         bench.send(move_of(motion, 0.0));
-        bench.until_status(ExecutionState::Executing);
-        bench.until_status(ExecutionState::Success);
+        bench.until_done();
         let hand = bench.driver.sample().unwrap().hand;
         let off = (hand.translation.vector - goal.translation.vector).norm();
         assert!(off < 1e-5 && hand.rotation.angle_to(&goal.rotation) < 1e-5, "{motion:?}: {off}");
@@ -328,8 +338,7 @@ fn singles_with_a_radius_blend_when_the_next_one_is_there() {
     assert!(bench.events.contains(&RobotEvent::Blended(0, 1)), "{:?}", bench.events);
     // Alone it goes to its target.
     bench.send(move_of(Motion::Linear { goal: by(0.0, 0.0, 0.0) }, 0.03));
-    bench.until_status(ExecutionState::Executing);
-    bench.until_status(ExecutionState::Success);
+    bench.until_done();
     assert!(
         (bench.driver.sample().unwrap().hand.translation.vector - by(0.0, 0.0, 0.0).translation.vector)
             .norm()
@@ -357,8 +366,7 @@ fn a_stop_brakes_and_nothing_that_waited_is_driven() {
         bench.send(Command::ResetStop);
         bench.until("ready", |bench| bench.driver.read(bench.now).ready);
         bench.send(ptp(home()));
-        bench.until_status(ExecutionState::Executing);
-        bench.until_status(ExecutionState::Success);
+        bench.until_done();
         assert!((bench.robot.joints() - home()).amax() < 1e-6);
     }
 }
@@ -366,8 +374,7 @@ fn a_stop_brakes_and_nothing_that_waited_is_driven() {
 #[test]
 fn a_program_that_is_held_is_stopped_through_the_dashboard() {
     let mut bench = Bench::ready();
-    bench.send(ptp(away()));
-    bench.until("it moves", Bench::moving_now);
+    bench.set_out();
     assert!(bench.driver.pause(bench.now));
     bench.carry();
     bench.until("it stands", |bench| !bench.moving());
@@ -381,8 +388,7 @@ fn a_program_that_is_held_is_stopped_through_the_dashboard() {
 #[test]
 fn a_pause_holds_the_arm_and_resume_goes_on() {
     let mut bench = Bench::ready();
-    bench.send(ptp(away()));
-    bench.until("it moves", Bench::moving_now);
+    bench.set_out();
     assert!(bench.driver.pause(bench.now));
     bench.carry();
     bench.until("it stands", |bench| !bench.moving());
@@ -436,8 +442,7 @@ fn a_cut_in_motion_is_a_fault_that_stays_and_the_arm_stops_by_itself() {
         assert!((bench.robot.joints() - stood).amax() < 1e-9, "{trouble}: nothing moves before RESET");
         bench.recover();
         bench.send(ptp(home()));
-        bench.until_status(ExecutionState::Executing);
-        bench.until_status(ExecutionState::Success);
+        bench.until_done();
     }
 }
 
@@ -461,8 +466,7 @@ fn stops_of_the_safety_system_have_their_names_and_stay_until_reset() {
         for in_motion in [true, false] {
             let mut bench = Bench::ready();
             if in_motion {
-                bench.send(ptp(away()));
-                bench.until("it moves", Bench::moving_now);
+                bench.set_out();
             }
             bench.say(trouble);
             bench.until_fault(kind, text);
@@ -527,8 +531,7 @@ fn a_program_stopped_at_the_pendant_is_not_started_again_before_reset() {
     for in_motion in [true, false] {
         let mut bench = Bench::ready();
         if in_motion {
-            bench.send(ptp(away()));
-            bench.until("it moves", Bench::moving_now);
+            bench.set_out();
         }
         bench.say("stop");
         bench.until_fault(FaultKind::Other, "was stopped");
@@ -596,8 +599,7 @@ fn external_control_works_in_local_mode_and_is_told_apart() {
     assert!(bench.robot_log.is_empty(), "nothing is sent to the robot: {:?}", bench.robot_log);
     bench.say("external 192.0.2.1 5000");
     bench.until("ready", |bench| bench.driver.read(bench.now).ready);
-    bench.send(ptp(away()));
-    bench.until("it moves", Bench::moving_now);
+    bench.set_out();
     bench.say("stop");
     bench.until_fault(FaultKind::Other, "was stopped");
     // Before a reset, a program gets nothing.
@@ -612,8 +614,7 @@ fn external_control_works_in_local_mode_and_is_told_apart() {
     bench.say("external 192.0.2.1 5000");
     bench.until("ready", |bench| bench.driver.read(bench.now).ready);
     bench.send(ptp(home()));
-    bench.until_status(ExecutionState::Executing);
-    bench.until_status(ExecutionState::Success);
+    bench.until_done();
 }
 
 #[test]
@@ -634,14 +635,12 @@ fn garbage_on_any_port_breaks_that_connection_and_no_more() {
         }
         bench.until("ready", |bench| bench.driver.read(bench.now).ready);
         bench.send(ptp(away()));
-        bench.until_status(ExecutionState::Executing);
-        bench.until_status(ExecutionState::Success);
+        bench.until_done();
     }
     // In motion the arm stops, and the fault says so.
     for port in ["rtde", "program"] {
         let mut bench = Bench::ready();
-        bench.send(ptp(away()));
-        bench.until("it moves", Bench::moving_now);
+        bench.set_out();
         bench.say(&format!("garbage {port}"));
         bench.until("a fault", |bench| bench.driver.fault().is_some());
         bench.run(2000);
@@ -676,8 +675,7 @@ fn strangers_on_our_port_are_not_taken_for_the_robot() {
 #[test]
 fn deactivation_ends_the_program_and_activation_starts_another() {
     let mut bench = Bench::ready();
-    bench.send(ptp(away()));
-    bench.until("it moves", Bench::moving_now);
+    bench.set_out();
     bench.send(Command::Stop);
     bench.driver.deactivate(bench.now);
     bench.carry();

@@ -6,7 +6,7 @@ use rosless_graph::{
     Introspection,
     action::{CancelResponse, GoalHandle, GoalResponse},
 };
-use rosless_tests::{DomainLease, ForeignPeer, Vendor};
+use rosless_tests::{DomainLease, ForeignPeer, Rig, Vendor};
 use rosless_wire::{
     Message, Service,
     action::{FeedbackMessage, GetResult, GetResultRequest, SendGoal, SendGoalRequest},
@@ -22,22 +22,19 @@ use rosless_wire::{
     unique_identifier_msgs::msg::UUID,
 };
 
-use crate::{
-    foreign_client::ForeignClient,
-    ours::{Ours, typehash},
-};
+use crate::{foreign_client::ForeignClient, ours::typehash};
 
 pub(crate) type Goals = Vec<GoalHandle<Fibonacci>>;
 
 /// A server that runs its goals when the test says so.
-pub(crate) fn fibonacci_server(domain: &DomainLease) -> Ours<Goals> {
+pub(crate) fn fibonacci_server(domain: &DomainLease) -> Rig<Goals> {
     introspected_fibonacci_server(domain, Introspection::Off)
 }
 
-fn introspected_fibonacci_server(domain: &DomainLease, introspection: Introspection) -> Ours<Goals> {
-    let ours = Ours::new(domain, "counter", Goals::new());
+fn introspected_fibonacci_server(domain: &DomainLease, introspection: Introspection) -> Rig<Goals> {
+    let ours = Rig::beside(domain, "counter", Goals::new());
     let server = ours
-        .event_loop
+        .events
         .action_server::<Fibonacci>(
             &ours.node,
             "fibonacci",
@@ -82,9 +79,7 @@ impl Client {
 
 #[test]
 fn goal_with_feedback_then_one_that_is_canceled_and_one_that_is_rejected() {
-    for vendor in Vendor::ALL {
-        let domain = DomainLease::acquire();
-        let Some(peer) = vendor.start(domain.id()) else { return };
+    for (vendor, domain, peer) in Vendor::each() {
         let peer = Rc::new(RefCell::new(peer));
         let mut client = Client::new(&peer);
         read_topic::<FeedbackMessage<Fibonacci>>(
@@ -100,7 +95,7 @@ fn goal_with_feedback_then_one_that_is_canceled_and_one_that_is_rejected() {
             "reliable,transient_local,0",
         );
         let mut ours = fibonacci_server(&domain);
-        ours.run_until("matched", |_| {
+        ours.until("matched", |_| {
             let topics = peer.borrow().matched("feedback") == 1 && peer.borrow().matched("status") == 1;
             topics && client.is_matched()
         });
@@ -110,16 +105,16 @@ fn goal_with_feedback_then_one_that_is_canceled_and_one_that_is_rejected() {
         };
 
         let asked = client.send.call(&goal(1, 3));
-        ours.run_until("the goal accepted and begun", |goals| {
+        ours.until("the goal accepted and begun", |goals| {
             client.send.answers().contains_key(&asked) && goals.len() == 1
         });
         assert!(client.send.answers()[&asked].accepted, "{vendor:?}");
         let waiting = client.result.call(&GetResultRequest::new(UUID { uuid: [1; 16] }));
         for count in 1..=3 {
-            ours.state[0].publish_feedback(FibonacciFeedback { sequence: vec![1; count] });
+            ours.seen[0].publish_feedback(FibonacciFeedback { sequence: vec![1; count] });
         }
-        ours.state[0].succeed(FibonacciResult { sequence: vec![1, 1, 2] }).unwrap();
-        ours.run_until("feedback and result", |_| {
+        ours.seen[0].succeed(FibonacciResult { sequence: vec![1, 1, 2] }).unwrap();
+        ours.until("feedback and result", |_| {
             client.result.answers().contains_key(&waiting) && peer.borrow().samples("feedback").len() == 3
         });
         let answer = &client.result.answers()[&waiting];
@@ -134,29 +129,29 @@ fn goal_with_feedback_then_one_that_is_canceled_and_one_that_is_rejected() {
         assert_eq!(lengths, [1, 2, 3], "{vendor:?}");
 
         let asked = client.send.call(&goal(2, 30));
-        ours.run_until("the second goal begun", |goals| {
+        ours.until("the second goal begun", |goals| {
             client.send.answers().contains_key(&asked) && goals.len() == 2
         });
         let info = GoalInfo { goal_id: UUID { uuid: [2; 16] }, ..Default::default() };
         let canceled = client.cancel.call(&CancelGoalRequest { goal_info: info });
-        ours.run_until("the cancel accepted", |goals| {
+        ours.until("the cancel accepted", |goals| {
             client.cancel.answers().contains_key(&canceled) && goals[1].is_canceling()
         });
         assert_eq!(client.cancel.answers()[&canceled].goals_canceling.len(), 1, "{vendor:?}");
-        ours.state[1].canceled(FibonacciResult { sequence: vec![1] }).unwrap();
+        ours.seen[1].canceled(FibonacciResult { sequence: vec![1] }).unwrap();
         let waiting = client.result.call(&GetResultRequest::new(UUID { uuid: [2; 16] }));
-        ours.run_until("the canceled result", |_| client.result.answers().contains_key(&waiting));
+        ours.until("the canceled result", |_| client.result.answers().contains_key(&waiting));
         assert_eq!(client.result.answers()[&waiting].status, GoalStatus::STATUS_CANCELED, "{vendor:?}");
 
         let asked = client.send.call(&goal(3, -1));
-        ours.run_until("the third goal answered", |_| client.send.answers().contains_key(&asked));
+        ours.until("the third goal answered", |_| client.send.answers().contains_key(&asked));
         assert!(!client.send.answers()[&asked].accepted, "{vendor:?}");
         let final_status = || {
             heard::<GoalStatusArray>(&peer, "status")
                 .last()
                 .map(|array| array.status_list.iter().map(|status| status.status).collect::<Vec<_>>())
         };
-        ours.run_until("the last status", |_| {
+        ours.until("the last status", |_| {
             final_status() == Some(vec![GoalStatus::STATUS_SUCCEEDED, GoalStatus::STATUS_CANCELED])
         });
     }
@@ -170,9 +165,7 @@ fn steps<T: Service>(peer: &Rc<RefCell<ForeignPeer>>, id: &str) -> Vec<(u8, usiz
 
 #[test]
 fn each_service_of_an_action_tells_of_its_calls_when_asked_to() {
-    for vendor in Vendor::ALL {
-        let domain = DomainLease::acquire();
-        let Some(peer) = vendor.start(domain.id()) else { return };
+    for (_, domain, peer) in Vendor::each() {
         let peer = Rc::new(RefCell::new(peer));
         let mut client = Client::new(&peer);
         let topic = |service: &str| format!("rt/fibonacci/_action/{service}/_service_event");
@@ -181,21 +174,21 @@ fn each_service_of_an_action_tells_of_its_calls_when_asked_to() {
         read_topic::<Event<GetResult<Fibonacci>>>(&peer, "result", &topic("get_result"), qos);
         read_topic::<Event<CancelGoal>>(&peer, "cancel", &topic("cancel_goal"), qos);
         let mut ours = introspected_fibonacci_server(&domain, Introspection::Contents);
-        ours.run_until("matched", |_| {
+        ours.until("matched", |_| {
             let events = ["send", "result", "cancel"].iter().all(|id| peer.borrow().matched(id) == 1);
             events && client.is_matched()
         });
         let goal_id = UUID { uuid: [1; 16] };
         client.send.call(&SendGoalRequest { goal_id: goal_id.clone(), goal: FibonacciGoal { order: 3 } });
-        ours.run_until("the goal begun", |goals| goals.len() == 1);
+        ours.until("the goal begun", |goals| goals.len() == 1);
         let goal_info = GoalInfo { goal_id: goal_id.clone(), ..Default::default() };
         client.cancel.call(&CancelGoalRequest { goal_info });
-        ours.run_until("the cancel accepted", |goals| goals[0].is_canceling());
-        ours.state[0].canceled(FibonacciResult::default()).unwrap();
+        ours.until("the cancel accepted", |goals| goals[0].is_canceling());
+        ours.seen[0].canceled(FibonacciResult::default()).unwrap();
         client.result.call(&GetResultRequest::new(goal_id));
         let received_and_sent =
             [(ServiceEventInfo::REQUEST_RECEIVED, 1, 0), (ServiceEventInfo::RESPONSE_SENT, 0, 1)];
-        ours.run_until("what the three services tell", |_| {
+        ours.until("what the three services tell", |_| {
             steps::<SendGoal<Fibonacci>>(&peer, "send") == received_and_sent
                 && steps::<GetResult<Fibonacci>>(&peer, "result") == received_and_sent
                 && steps::<CancelGoal>(&peer, "cancel") == received_and_sent

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use rosless_graph::{Sample, TopicQos, discovery_info, qos::History};
-use rosless_tests::{DomainLease, Vendor};
+use rosless_tests::{DomainLease, Rig, Vendor};
 use rosless_wire::{
     Message, cdr,
     example_interfaces::srv::AddTwoInts,
@@ -12,7 +12,7 @@ use rosless_wire::{
     std_msgs::msg::String as Text,
 };
 
-use crate::ours::{Ours, PATIENCE, typehash};
+use crate::ours::{PATIENCE, typehash};
 
 const INFO_TOPIC: &str = "ros_discovery_info";
 const INFO_TYPE: &str = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_";
@@ -20,19 +20,17 @@ const INFO_QOS: &str = "reliable,transient_local,0";
 
 #[test]
 fn every_endpoint_has_its_type_hash_and_the_participant_its_enclave() {
-    for vendor in Vendor::ALL {
-        let domain = DomainLease::acquire();
-        let Some(peer) = vendor.start(domain.id()) else { return };
-        let mut ours = Ours::new(&domain, "clean", ());
+    for (vendor, domain, peer) in Vendor::each() {
+        let mut ours = Rig::beside(&domain, "clean", ());
         let _publisher = ours.node.publisher::<Text>("chatter").unwrap();
-        let _server = ours.event_loop.serve::<AddTwoInts>(&ours.node, "add", |(), _, _| {}).unwrap();
-        let prefix = ours.prefix();
+        let _server = ours.events.serve::<AddTwoInts>(&ours.node, "add", |(), _, _| {}).unwrap();
+        let prefix = ours.node.context().gid().prefix().0;
         let seen = |topic: &str, is_writer: bool| {
             peer.endpoints()
                 .into_iter()
                 .find(|e| e.guid[..12] == prefix && e.topic == topic && e.is_writer == is_writer)
         };
-        ours.run_until("participant, topic and service seen", |()| {
+        ours.until("participant, topic and service seen", |()| {
             peer.participant(prefix).is_some()
                 && seen("rt/chatter", true).is_some()
                 && seen("rq/addRequest", false).is_some()
@@ -58,42 +56,38 @@ fn every_endpoint_has_its_type_hash_and_the_participant_its_enclave() {
 
 #[test]
 fn ros_discovery_info_follows_nodes_and_endpoints() {
-    for vendor in Vendor::ALL {
-        let domain = DomainLease::acquire();
-        let Some(mut peer) = vendor.start(domain.id()) else { return };
+    for (_, domain, mut peer) in Vendor::each() {
         peer.reader("info", INFO_TOPIC, INFO_TYPE, INFO_QOS, b"");
-        let mut ours = Ours::new(&domain, "first", ());
+        let mut ours = Rig::beside(&domain, "first", ());
         let context = ours.node.context().clone();
         let latest = || {
             let samples = peer.samples("info");
             samples.last().and_then(|s| discovery_info::decode(&s.payload))
         };
         let names = || latest().map(|info| info.nodes.iter().map(|n| n.name.clone()).collect::<Vec<_>>());
-        ours.run_until("the first node", |()| names() == Some(vec!["first".into()]));
+        ours.until("the first node", |()| names() == Some(vec!["first".into()]));
         let second = context.node_in("second", "/other").unwrap();
         let publisher = second.publisher::<Text>("chatter").unwrap();
         let gid = publisher.gid();
-        ours.run_until("the second node with its writer", |()| {
+        ours.until("the second node with its writer", |()| {
             let info = latest().unwrap();
             info.nodes
                 .iter()
                 .any(|n| n.name == "second" && n.namespace == "/other" && n.writers.contains(&gid))
         });
-        assert_eq!(latest().unwrap().participant.0[..12], ours.prefix());
+        assert_eq!(latest().unwrap().participant.0[..12], ours.node.context().gid().prefix().0);
         drop(publisher);
         drop(second);
-        ours.run_until("the second node gone", |()| names() == Some(vec!["first".into()]));
+        ours.until("the second node gone", |()| names() == Some(vec!["first".into()]));
     }
 }
 
 #[test]
 fn a_node_that_leaves_is_gone_at_once() {
-    for vendor in Vendor::ALL {
-        let domain = DomainLease::acquire();
-        let Some(peer) = vendor.start(domain.id()) else { return };
-        let mut ours = Ours::new(&domain, "leaver", ());
-        let prefix = ours.prefix();
-        ours.run_until("seen", |()| peer.participant(prefix).is_some());
+    for (vendor, domain, peer) in Vendor::each() {
+        let mut ours = Rig::beside(&domain, "leaver", ());
+        let prefix = ours.node.context().gid().prefix().0;
+        ours.until("seen", |()| peer.participant(prefix).is_some());
         let left = Instant::now();
         drop(ours);
         rosless_tests::eventually("the peer sees it go", PATIENCE, || peer.has_seen_go(prefix));
@@ -130,9 +124,9 @@ fn we_see_their_nodes_in_both_gid_sizes_and_answer_in_theirs() {
         };
         peer.write("info", &discovery_info::encode(&entities, size));
         peer.reader("ours", INFO_TOPIC, INFO_TYPE, INFO_QOS, b"");
-        let mut ours = Ours::new(&domain, "looker", ());
+        let mut ours = Rig::beside(&domain, "looker", ());
         let context = ours.node.context().clone();
-        ours.run_until("their node and its publisher", |()| {
+        ours.until("their node and its publisher", |()| {
             let graph = context.graph();
             graph.has_node("/lab/talker") && !graph.publishers("/chatter").is_empty()
         });
@@ -143,7 +137,7 @@ fn we_see_their_nodes_in_both_gid_sizes_and_answer_in_theirs() {
         let history = if vendor == Vendor::Cyclone { History::KeepLast(5) } else { History::Unknown };
         assert_eq!(publisher.qos.history, history, "{vendor:?}");
         assert_eq!(graph.node_of(&publisher.gid).map(|n| n.to_string()).as_deref(), Some("/lab/talker"));
-        ours.run_until("our nodes in their size", |()| {
+        ours.until("our nodes in their size", |()| {
             // The peer hears its own words, too.
             let samples = peer.samples("ours");
             let sizes =
@@ -170,8 +164,8 @@ fn a_newcomer_knows_when_it_has_heard_everybody_of_either_vendor() {
     }
     // One that is not of ROS has nothing to tell of nodes, and is not waited for.
     let Some(_plain) = Vendor::FastDds.start(domain.id()) else { return };
-    let mut ours = Ours::new(&domain, "looker", ());
-    let heard = ours.event_loop.hear_everybody(&mut ours.state, PATIENCE, |()| true).unwrap();
+    let mut ours = Rig::beside(&domain, "looker", ());
+    let heard = ours.events.hear_everybody(&mut ours.seen, PATIENCE, |()| true).unwrap();
     assert!(heard);
     let graph = ours.node.context().graph();
     let nodes: Vec<_> = graph.nodes().iter().map(ToString::to_string).collect();
@@ -180,9 +174,7 @@ fn a_newcomer_knows_when_it_has_heard_everybody_of_either_vendor() {
 
 #[test]
 fn a_publisher_without_history_is_told_from_one_that_is_slow() {
-    for vendor in Vendor::ALL {
-        let domain = DomainLease::acquire();
-        let Some(mut peer) = vendor.start(domain.id()) else { return };
+    for (vendor, domain, mut peer) in Vendor::each() {
         let dds_type = names::type_to_dds(Text::TYPE_NAME).expect("a valid name");
         let mut writer = |id| {
             let qos = "reliable,transient_local,1";
@@ -190,11 +182,11 @@ fn a_publisher_without_history_is_told_from_one_that_is_slow() {
         };
         let (silent, told) = (writer("silent"), writer("told"));
         peer.write("told", &cdr::to_payload(&Text { data: "once".into() }));
-        let mut ours = Ours::new(&domain, "listener", Vec::new());
+        let mut ours = Rig::beside(&domain, "listener", Vec::new());
         let heard = |heard: &mut Vec<String>, sample: Sample<Text>| heard.push(sample.message.data);
-        ours.event_loop.subscribe(&ours.node, "latched".transient_local(), heard).unwrap();
+        ours.events.subscribe(&ours.node, "latched".transient_local(), heard).unwrap();
         let context = ours.node.context().clone();
-        ours.run_until("both have been heard", |heard| {
+        ours.until("both have been heard", |heard| {
             context.graph().is_empty_writer(&silent) && *heard == ["once"]
         });
         assert!(!context.graph().is_empty_writer(&told), "{vendor:?}");

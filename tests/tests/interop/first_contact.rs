@@ -5,10 +5,10 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rosless_graph::{Qos, Sample};
-use rosless_tests::{DomainLease, Vendor};
+use rosless_tests::{DomainLease, Rig, Vendor};
 use rosless_wire::{Message, cdr, names, std_msgs::msg::String as Text};
 
-use crate::ours::{Ours, typehash};
+use crate::ours::typehash;
 
 /// What `ros2 topic pub --once` waits before it leaves.
 const KEEP_ALIVE: Duration = Duration::from_millis(100);
@@ -64,12 +64,12 @@ fn our_new_publisher_reaches_their_subscription() {
         peer.reader("r", "rt/chatter", &dds_type(), theirs, &typehash(Text::TYPE_HASH));
         let round = |round| {
             let began = Instant::now();
-            let mut ours = Ours::new(domain, "talker", ());
+            let mut ours = Rig::beside(domain, "talker", ());
             let publisher = ours.node.publisher::<Text>(("chatter", qos)).unwrap();
-            ours.run_until("matched", |()| publisher.matched() == 1);
+            ours.until("matched", |()| publisher.matched() == 1);
             publisher.publish(&text(round));
             let matched = began.elapsed();
-            ours.run_until("the sample is there", |()| peer.samples("r").len() > round);
+            ours.until("the sample is there", |()| peer.samples("r").len() > round);
             let samples = peer.samples("r");
             assert_eq!(cdr::from_payload::<Text>(&samples[round].payload), Ok(text(round)), "{vendor:?}");
             noted(domain, round, matched)
@@ -81,22 +81,22 @@ fn our_new_publisher_reaches_their_subscription() {
 #[test]
 fn their_new_publisher_reaches_our_subscription() {
     for_each("theirs publishes and leaves", |domain, vendor, qos, theirs| {
-        let mut ours = Ours::new(domain, "listener", Vec::<Text>::new());
+        let mut ours = Rig::beside(domain, "listener", Vec::<Text>::new());
         let heard = |heard: &mut Vec<Text>, sample: Sample<Text>| heard.push(sample.message);
-        ours.event_loop.subscribe(&ours.node, ("chatter", qos), heard).unwrap();
+        ours.events.subscribe(&ours.node, ("chatter", qos), heard).unwrap();
         let mut times = Vec::new();
         for round in 0..rounds() {
             let mut peer = vendor.start(domain.id())?;
             let began = Instant::now();
             peer.writer("w", "rt/chatter", &dds_type(), theirs, &typehash(Text::TYPE_HASH));
-            ours.run_until("they are matched", |_| peer.matched("w") == 1);
+            ours.until("they are matched", |_| peer.matched("w") == 1);
             peer.write("w", &cdr::to_payload(&text(round)));
             let until = Instant::now() + KEEP_ALIVE;
-            ours.run_until("they have left", |_| Instant::now() > until);
+            ours.until("they have left", |_| Instant::now() > until);
             times.push(noted(domain, round, began.elapsed().saturating_sub(KEEP_ALIVE)));
             drop(peer);
-            ours.run_until("the sample is there", |heard| heard.len() > round);
-            assert_eq!(ours.state[round], text(round), "{vendor:?}");
+            ours.until("the sample is there", |heard| heard.len() > round);
+            assert_eq!(ours.seen[round], text(round), "{vendor:?}");
         }
         Some(times)
     });
@@ -105,19 +105,19 @@ fn their_new_publisher_reaches_our_subscription() {
 #[test]
 fn our_publisher_reaches_their_new_subscription() {
     for_each("theirs subscribes later", |domain, vendor, qos, theirs| {
-        let mut ours = Ours::new(domain, "talker", ());
+        let mut ours = Rig::beside(domain, "talker", ());
         let publisher = ours.node.publisher::<Text>(("chatter", qos)).unwrap();
         let mut times = Vec::new();
         for round in 0..rounds() {
             let mut peer = vendor.start(domain.id())?;
             let began = Instant::now();
             peer.reader("r", "rt/chatter", &dds_type(), theirs, &typehash(Text::TYPE_HASH));
-            ours.run_until("matched", |()| publisher.matched() == 1);
+            ours.until("matched", |()| publisher.matched() == 1);
             publisher.publish(&text(round));
-            ours.run_until("the sample is there", |()| peer.samples("r").len() == 1);
+            ours.until("the sample is there", |()| peer.samples("r").len() == 1);
             times.push(noted(domain, round, began.elapsed()));
             peer.delete("r");
-            ours.run_until("it has left", |()| publisher.matched() == 0);
+            ours.until("it has left", |()| publisher.matched() == 0);
         }
         Some(times)
     });
@@ -131,13 +131,13 @@ fn their_publisher_reaches_our_new_subscription() {
         let mut round = |round| {
             peer.wait_matched("w", 0);
             let began = Instant::now();
-            let mut ours = Ours::new(domain, "listener", Vec::<Text>::new());
+            let mut ours = Rig::beside(domain, "listener", Vec::<Text>::new());
             let heard = |heard: &mut Vec<Text>, sample: Sample<Text>| heard.push(sample.message);
-            ours.event_loop.subscribe(&ours.node, ("chatter", qos), heard).unwrap();
-            ours.run_until("they are matched", |_| peer.matched("w") == 1);
+            ours.events.subscribe(&ours.node, ("chatter", qos), heard).unwrap();
+            ours.until("they are matched", |_| peer.matched("w") == 1);
             peer.write("w", &cdr::to_payload(&text(round)));
-            ours.run_until("the sample is there", |heard| !heard.is_empty());
-            assert_eq!(ours.state, [text(round)], "{vendor:?}");
+            ours.until("the sample is there", |heard| !heard.is_empty());
+            assert_eq!(ours.seen, [text(round)], "{vendor:?}");
             noted(domain, round, began.elapsed())
         };
         Some((0..rounds()).map(&mut round).collect())

@@ -5,10 +5,10 @@
 use std::time::{Duration, Instant};
 
 use rosless_graph::{Sample, TopicQos};
-use rosless_tests::{DomainLease, Vendor};
+use rosless_tests::{DomainLease, Rig, Vendor};
 use rosless_wire::{Message, names, std_msgs::msg::UInt8MultiArray as Blob};
 
-use crate::ours::{Ours, PATIENCE, typehash};
+use crate::ours::{PATIENCE, typehash};
 
 const SIZES: [usize; 3] = [100_000, 1_000_000, 10_000_000];
 const RELIABLE: &str = "reliable,volatile,0";
@@ -32,20 +32,18 @@ fn report(case: &str, size: usize, took: Duration) {
 
 #[test]
 fn large_samples_reach_them() {
-    for vendor in Vendor::ALL {
-        let domain = DomainLease::acquire();
-        let Some(mut peer) = vendor.start(domain.id()) else { return };
-        let mut ours = Ours::new(&domain, "heavy", ());
+    for (vendor, domain, mut peer) in Vendor::each() {
+        let mut ours = Rig::beside(&domain, "heavy", ());
         let publisher = ours.node.publisher::<Blob>("blob".keep_all()).unwrap();
         peer.reader("r", "rt/blob", &dds_type(), RELIABLE, &typehash(Blob::TYPE_HASH));
-        ours.run_until("matched", |()| peer.matched("r") == 1 && publisher.matched() == 1);
+        ours.until("matched", |()| peer.matched("r") == 1 && publisher.matched() == 1);
         let mut arrived = 0;
         for size in SIZES {
             let began = Instant::now();
             for _ in 0..samples() {
                 publisher.publish(&Blob { data: vec![7; size], ..Default::default() });
                 arrived += 1;
-                ours.run_until("the sample is there", |()| peer.samples("r").len() == arrived);
+                ours.until("the sample is there", |()| peer.samples("r").len() == arrived);
             }
             report(&format!("ours to {vendor:?}"), size, began.elapsed());
             assert!(peer.samples("r")[arrived - 1].length >= size);
@@ -55,23 +53,21 @@ fn large_samples_reach_them() {
 
 #[test]
 fn large_samples_reach_us() {
-    for vendor in Vendor::ALL {
-        let domain = DomainLease::acquire();
-        let Some(mut peer) = vendor.start(domain.id()) else { return };
-        let mut ours = Ours::new(&domain, "heavy", Vec::<usize>::new());
+    for (vendor, domain, mut peer) in Vendor::each() {
+        let mut ours = Rig::beside(&domain, "heavy", Vec::<usize>::new());
         let heard = |heard: &mut Vec<usize>, sample: Sample<Blob>| heard.push(sample.message.data.len());
-        ours.event_loop.subscribe(&ours.node, "blob".keep_all(), heard).unwrap();
+        ours.events.subscribe(&ours.node, "blob".keep_all(), heard).unwrap();
         peer.writer("w", "rt/blob", &dds_type(), RELIABLE, &typehash(Blob::TYPE_HASH));
-        ours.run_until("matched", |_| peer.matched("w") == 1);
+        ours.until("matched", |_| peer.matched("w") == 1);
         for size in SIZES {
             let began = Instant::now();
-            ours.state.clear();
+            ours.seen.clear();
             for count in 1..=samples() {
                 peer.write_zeros("w", size);
-                ours.run_until("the sample is there", |heard| heard.len() == count);
+                ours.until("the sample is there", |heard| heard.len() == count);
             }
             report(&format!("{vendor:?} to ours"), size, began.elapsed());
-            assert!(ours.state.iter().all(|heard| *heard == size), "{vendor:?}");
+            assert!(ours.seen.iter().all(|heard| *heard == size), "{vendor:?}");
         }
     }
 }

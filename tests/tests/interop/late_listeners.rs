@@ -3,7 +3,7 @@
 use std::{cell::RefCell, rc::Rc};
 
 use rosless_graph::{Sample, action::GoalHandle};
-use rosless_tests::{DomainLease, ForeignPeer, Vendor};
+use rosless_tests::{DomainLease, ForeignPeer, Rig, Vendor};
 use rosless_wire::{
     Message,
     action::{FeedbackMessage, SendGoal, SendGoalRequest},
@@ -18,28 +18,28 @@ use crate::{
     actions::{fibonacci_server, heard, read_topic},
     first_contact::rounds,
     foreign_client::ForeignClient,
-    ours::{Ours, typehash},
+    ours::typehash,
 };
 
 /// Waits until nobody subscribes to the topic any more. The next peer gets the ports of this one, and with them what is sent
 /// to a subscription that is believed to be there.
-fn gone<S: 'static>(ours: &mut Ours<S>, topic: &str) {
+fn gone<S: std::fmt::Debug + 'static>(ours: &mut Rig<S>, topic: &str) {
     let node = ours.node.clone();
-    ours.run_until("it has left", |_| node.context().graph().subscriptions(topic).is_empty());
+    ours.until("it has left", |_| node.context().graph().subscriptions(topic).is_empty());
 }
 
 #[test]
 fn an_answer_waits_until_its_asker_listens() {
     for vendor in Vendor::ALL {
         let domain = DomainLease::acquire();
-        let mut ours = Ours::new(&domain, "oracle", 0);
+        let mut ours = Rig::beside(&domain, "oracle", 0);
         let answers = ours.node.publisher::<Text>("answers").unwrap();
         let answer = answers.clone();
         let asked = move |asked: &mut usize, sample: Sample<Text>| {
             *asked += 1;
             answer.publish_for(sample.info.publisher.prefix(), &sample.message);
         };
-        ours.event_loop.subscribe(&ours.node, "questions", asked).unwrap();
+        ours.events.subscribe(&ours.node, "questions", asked).unwrap();
         for (round, qos) in
             (0..rounds()).zip(["reliable,volatile,10", "best_effort,volatile,10"].iter().cycle())
         {
@@ -47,20 +47,20 @@ fn an_answer_waits_until_its_asker_listens() {
             let dds_type = names::type_to_dds(Text::TYPE_NAME).expect("a valid name");
             let hash = typehash(Text::TYPE_HASH);
             peer.writer("ask", "rt/questions", &dds_type, "reliable,volatile,10", &hash);
-            ours.run_until("matched", |_| peer.matched("ask") == 1);
+            ours.until("matched", |_| peer.matched("ask") == 1);
             let question = Text { data: format!("question {round}") };
             peer.write("ask", &cdr::to_payload(&question));
-            ours.run_until("asked", |asked| *asked == round + 1);
+            ours.until("asked", |asked| *asked == round + 1);
             assert_eq!(answers.matched(), 0, "answered before anybody listens");
             peer.reader("hear", "rt/answers", &dds_type, qos, &hash);
-            ours.run_until("answered", |_| !peer.samples("hear").is_empty());
+            ours.until("answered", |_| !peer.samples("hear").is_empty());
             assert_eq!(
                 cdr::from_payload(&peer.samples("hear")[0].payload),
                 Ok(question),
                 "{vendor:?}, {qos}"
             );
             peer.delete("hear");
-            ours.run_until("it has left", |_| answers.matched() == 0);
+            ours.until("it has left", |_| answers.matched() == 0);
         }
     }
 }
@@ -70,18 +70,18 @@ fn an_answer_waits_until_its_asker_listens() {
 fn an_asker_whose_subscription_is_new_hears_every_answer_once_and_in_order() {
     for vendor in Vendor::ALL {
         let domain = DomainLease::acquire();
-        let mut ours = Ours::new(&domain, "oracle", ());
+        let mut ours = Rig::beside(&domain, "oracle", ());
         let answers = ours.node.publisher::<Text>("answers").unwrap();
         let answer = move |(): &mut (), sample: Sample<Text>| {
             answers.publish_for(sample.info.publisher.prefix(), &sample.message);
         };
-        ours.event_loop.subscribe(&ours.node, "questions", answer).unwrap();
+        ours.events.subscribe(&ours.node, "questions", answer).unwrap();
         for _ in 0..rounds() {
             let Some(mut peer) = vendor.start(domain.id()) else { return };
             let dds_type = names::type_to_dds(Text::TYPE_NAME).expect("a valid name");
             let hash = typehash(Text::TYPE_HASH);
             peer.writer("ask", "rt/questions", &dds_type, "reliable,volatile,10", &hash);
-            ours.run_until("matched", |()| peer.matched("ask") == 1);
+            ours.until("matched", |()| peer.matched("ask") == 1);
             peer.reader("hear", "rt/answers", &dds_type, "reliable,volatile,10", &hash);
             let mut said: Vec<_> = (0..8).map(|number| Text { data: format!("{number}") }).collect();
             said.iter().for_each(|text| peer.write("ask", &cdr::to_payload(text)));
@@ -89,11 +89,11 @@ fn an_asker_whose_subscription_is_new_hears_every_answer_once_and_in_order() {
                 let samples = peer.samples("hear");
                 samples.iter().map(|sample| cdr::from_payload(&sample.payload).expect("a text")).collect()
             };
-            ours.run_until("all answers", |()| heard(&peer).len() >= said.len());
+            ours.until("all answers", |()| heard(&peer).len() >= said.len());
             // What comes after one that was asked for when all had been heard is no late repetition.
             said.push(Text { data: "end".to_owned() });
             peer.write("ask", &cdr::to_payload(&said[8]));
-            ours.run_until("the end", |()| heard(&peer).last() == said.last());
+            ours.until("the end", |()| heard(&peer).last() == said.last());
             assert_eq!(heard(&peer), said, "{vendor:?}");
             peer.delete("hear");
             gone(&mut ours, "/answers");
@@ -111,15 +111,15 @@ fn the_first_feedback_waits_until_its_asker_listens() {
             let Some(peer) = vendor.start(domain.id()) else { return };
             let peer = Rc::new(RefCell::new(peer));
             let mut send = ForeignClient::<SendGoal<Fibonacci>>::new(&peer, "/fibonacci/_action/send_goal");
-            ours.run_until("matched", |_| send.is_matched());
+            ours.until("matched", |_| send.is_matched());
             let goal_id = UUID { uuid: [round as u8; 16] };
             send.call(&SendGoalRequest::<Fibonacci> { goal_id, goal: FibonacciGoal { order: 3 } });
-            ours.run_until("the goal begun", |goals| goals.len() == round + 1);
+            ours.until("the goal begun", |goals| goals.len() == round + 1);
             let tell = |goal: &GoalHandle<Fibonacci>, count| {
                 goal.publish_feedback(FibonacciFeedback { sequence: vec![1; count] });
             };
-            tell(&ours.state[round], 1);
-            tell(&ours.state[round], 2);
+            tell(&ours.seen[round], 1);
+            tell(&ours.seen[round], 2);
             type Feedback = FeedbackMessage<Fibonacci>;
             read_topic::<Feedback>(
                 &peer,
@@ -127,9 +127,9 @@ fn the_first_feedback_waits_until_its_asker_listens() {
                 "rt/fibonacci/_action/feedback",
                 "reliable,volatile,10",
             );
-            ours.run_until("the first feedback", |_| peer.borrow().samples("feedback").len() >= 2);
-            tell(&ours.state[round], 3);
-            ours.run_until("all feedback", |_| peer.borrow().samples("feedback").len() >= 3);
+            ours.until("the first feedback", |_| peer.borrow().samples("feedback").len() >= 2);
+            tell(&ours.seen[round], 3);
+            ours.until("all feedback", |_| peer.borrow().samples("feedback").len() >= 3);
             let lengths: Vec<_> =
                 heard::<Feedback>(&peer, "feedback").iter().map(|m| m.feedback.sequence.len()).collect();
             assert_eq!(lengths, [1, 2, 3], "{vendor:?}");

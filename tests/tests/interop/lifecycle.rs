@@ -3,7 +3,7 @@
 use std::{cell::RefCell, rc::Rc};
 
 use rosless_graph::lifecycle::CallbackReturn;
-use rosless_tests::{DomainLease, Vendor};
+use rosless_tests::{Rig, Vendor};
 use rosless_wire::{
     Message, cdr,
     lifecycle_msgs::{
@@ -12,16 +12,11 @@ use rosless_wire::{
     },
 };
 
-use crate::{
-    foreign_client::ForeignClient,
-    ours::{Ours, typehash},
-};
+use crate::{foreign_client::ForeignClient, ours::typehash};
 
 #[test]
 fn configure_activate_and_a_refused_transition() {
-    for vendor in Vendor::ALL {
-        let domain = DomainLease::acquire();
-        let Some(peer) = vendor.start(domain.id()) else { return };
+    for (vendor, domain, peer) in Vendor::each() {
         let peer = Rc::new(RefCell::new(peer));
         let event_type = "lifecycle_msgs::msg::dds_::TransitionEvent_";
         peer.borrow_mut().reader(
@@ -33,9 +28,9 @@ fn configure_activate_and_a_refused_transition() {
         );
         let mut change = ForeignClient::<ChangeState>::new(&peer, "/machine/change_state");
         let mut get = ForeignClient::<GetState>::new(&peer, "/machine/get_state");
-        let mut ours = Ours::new(&domain, "machine", ());
-        let _lifecycle = ours.event_loop.lifecycle(&ours.node, |(), _| CallbackReturn::Success).unwrap();
-        ours.run_until("matched", |()| {
+        let mut ours = Rig::beside(&domain, "machine", ());
+        let _lifecycle = ours.events.lifecycle(&ours.node, |(), _| CallbackReturn::Success).unwrap();
+        ours.until("matched", |()| {
             change.is_matched() && get.is_matched() && peer.borrow().matched("events") == 1
         });
         let transition =
@@ -47,13 +42,13 @@ fn configure_activate_and_a_refused_transition() {
             (transition(1, "configure"), false, "active"),
         ] {
             let number = change.call(&request);
-            ours.run_until("an answer", |()| change.answers().contains_key(&number));
+            ours.until("an answer", |()| change.answers().contains_key(&number));
             assert_eq!(change.answers()[&number].success, success, "{vendor:?} {request:?}");
             let number = get.call(&GetStateRequest::default());
-            ours.run_until("the state", |()| get.answers().contains_key(&number));
+            ours.until("the state", |()| get.answers().contains_key(&number));
             assert_eq!(get.answers()[&number].current_state.label, state, "{vendor:?}");
         }
-        ours.run_until("the events", |()| peer.borrow().samples("events").len() >= 4);
+        ours.until("the events", |()| peer.borrow().samples("events").len() >= 4);
         let goals: Vec<String> = peer
             .borrow()
             .samples("events")

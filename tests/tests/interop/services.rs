@@ -3,7 +3,7 @@
 use std::{cell::RefCell, rc::Rc, time::Duration};
 
 use rosless_graph::CallError;
-use rosless_tests::{DomainLease, ForeignPeer, ForeignSample, Vendor};
+use rosless_tests::{DomainLease, ForeignPeer, ForeignSample, Rig, Vendor};
 use rosless_wire::{
     Message, cdr,
     example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse},
@@ -11,7 +11,7 @@ use rosless_wire::{
 
 use crate::{
     foreign_client::{ForeignClient, split_cyclone_header, with_cyclone_header},
-    ours::{Ours, PATIENCE, typehash},
+    ours::{PATIENCE, typehash},
 };
 
 const REQUEST_TYPE: &str = "example_interfaces::srv::dds_::AddTwoInts_Request_";
@@ -20,9 +20,9 @@ const REQUEST_TOPIC: &str = "rq/addRequest";
 const REPLY_TOPIC: &str = "rr/addReply";
 const QOS: &str = "reliable,volatile,0";
 
-fn adding_node(domain: &DomainLease) -> Ours<usize> {
-    let ours = Ours::new(domain, "adder", 0);
-    ours.event_loop
+fn adding_node(domain: &DomainLease) -> Rig<usize> {
+    let ours = Rig::beside(domain, "adder", 0);
+    ours.events
         .serve::<AddTwoInts>(&ours.node, "add", |served, request, responder| {
             *served += 1;
             responder.reply(&AddTwoIntsResponse { sum: request.a.wrapping_add(request.b) });
@@ -41,7 +41,7 @@ fn clients_of_both_vendors_call_one_server_a_thousand_times_each_without_a_mix_u
         .collect();
     let mut ours = adding_node(&domain);
     // The two foreign clients have readers and writers of the same names, but match only us on the other side.
-    ours.run_until("clients matched", |_| clients.iter().all(ForeignClient::is_matched));
+    ours.until("clients matched", |_| clients.iter().all(ForeignClient::is_matched));
     const CALLS: i64 = 1000;
     const AT_ONCE: i64 = 50;
     for round in 0..CALLS / AT_ONCE {
@@ -51,7 +51,7 @@ fn clients_of_both_vendors_call_one_server_a_thousand_times_each_without_a_mix_u
             }
         }
         let expected = ((round + 1) * AT_ONCE) as usize;
-        ours.run_until("this round's answers", |_| clients.iter().all(|c| c.answers().len() == expected));
+        ours.until("this round's answers", |_| clients.iter().all(|c| c.answers().len() == expected));
     }
     for (which, client) in clients.iter().enumerate() {
         let sums: Vec<i64> = client.answers().into_values().map(|response| response.sum).collect();
@@ -59,42 +59,38 @@ fn clients_of_both_vendors_call_one_server_a_thousand_times_each_without_a_mix_u
         assert_eq!(sums, expected, "{:?}", client.vendor());
         assert_eq!(client.replies(), CALLS as usize, "replies reach only the asker");
     }
-    assert_eq!(ours.state, clients.len() * CALLS as usize);
+    assert_eq!(ours.seen, clients.len() * CALLS as usize);
 }
 
 #[test]
 fn a_malformed_request_is_dropped_and_the_next_one_served() {
-    for vendor in Vendor::ALL {
-        let domain = DomainLease::acquire();
-        let Some(peer) = vendor.start(domain.id()) else { return };
+    for (vendor, domain, peer) in Vendor::each() {
         let mut client = ForeignClient::<AddTwoInts>::new(&Rc::new(RefCell::new(peer)), "/add");
         let mut ours = adding_node(&domain);
-        ours.run_until("matched", |_| client.is_matched());
+        ours.until("matched", |_| client.is_matched());
         client.send_raw(&[0, 1, 0, 0, 1, 2, 3, 4]);
         client.call(&AddTwoIntsRequest { a: 20, b: 22 });
-        ours.run_until("the good answer", |_| !client.answers().is_empty());
+        ours.until("the good answer", |_| !client.answers().is_empty());
         assert_eq!(client.answers().into_values().map(|r| r.sum).collect::<Vec<_>>(), [42], "{vendor:?}");
-        assert_eq!(ours.state, 1, "{vendor:?}");
+        assert_eq!(ours.seen, 1, "{vendor:?}");
     }
 }
 
 #[test]
 fn we_call_servers_of_both_vendors() {
-    for vendor in Vendor::ALL {
-        let domain = DomainLease::acquire();
-        let Some(mut peer) = vendor.start(domain.id()) else { return };
+    for (vendor, domain, mut peer) in Vendor::each() {
         peer.reader("request", REQUEST_TOPIC, REQUEST_TYPE, QOS, &typehash(AddTwoIntsRequest::TYPE_HASH));
         peer.writer("reply", REPLY_TOPIC, RESPONSE_TYPE, QOS, &typehash(AddTwoIntsResponse::TYPE_HASH));
         type Answers = Vec<Result<i64, CallError>>;
-        let mut ours = Ours::new(&domain, "caller", Answers::new());
-        let client = ours.event_loop.client::<AddTwoInts>(&ours.node, "add").unwrap();
+        let mut ours = Rig::beside(&domain, "caller", Answers::new());
+        let client = ours.events.client::<AddTwoInts>(&ours.node, "add").unwrap();
         for i in 0..20 {
             client.call(&AddTwoIntsRequest { a: i, b: 100 }, PATIENCE, |answers: &mut Answers, result| {
                 answers.push(result.map(|response| response.sum));
             });
         }
         let mut answered = 0;
-        ours.run_until("20 answers", |answers| {
+        ours.until("20 answers", |answers| {
             let requests = peer.samples("request");
             for request in &requests[answered..] {
                 serve_one(&mut peer, request);
@@ -103,7 +99,7 @@ fn we_call_servers_of_both_vendors() {
             answers.len() == 20
         });
         let expected: Answers = (0..20).map(|i| Ok(i + 100)).collect();
-        assert_eq!(ours.state, expected, "{vendor:?}");
+        assert_eq!(ours.seen, expected, "{vendor:?}");
         assert_eq!(answered, 20, "each request arrived once");
     }
 }
@@ -129,18 +125,16 @@ fn serve_one(peer: &mut ForeignPeer, request: &ForeignSample) {
 
 #[test]
 fn a_server_that_never_answers_is_a_timeout_not_a_hang() {
-    for vendor in Vendor::ALL {
-        let domain = DomainLease::acquire();
-        let Some(mut peer) = vendor.start(domain.id()) else { return };
+    for (vendor, domain, mut peer) in Vendor::each() {
         peer.reader("request", REQUEST_TOPIC, REQUEST_TYPE, QOS, b"");
         peer.writer("reply", REPLY_TOPIC, RESPONSE_TYPE, QOS, b"");
-        let mut ours = Ours::new(&domain, "caller", None);
-        let client = ours.event_loop.client::<AddTwoInts>(&ours.node, "add").unwrap();
-        ours.run_until("a server", |_| client.is_ready());
+        let mut ours = Rig::beside(&domain, "caller", None);
+        let client = ours.events.client::<AddTwoInts>(&ours.node, "add").unwrap();
+        ours.until("a server", |_| client.is_ready());
         client.call(&AddTwoIntsRequest { a: 1, b: 2 }, Duration::from_secs(1), |outcome, result| {
             *outcome = Some(result);
         });
-        ours.run_until("an outcome", |outcome| outcome.is_some());
-        assert_eq!(ours.state, Some(Err(CallError::Timeout("/add".into()))), "{vendor:?}");
+        ours.until("an outcome", |outcome| outcome.is_some());
+        assert_eq!(ours.seen, Some(Err(CallError::Timeout("/add".into()))), "{vendor:?}");
     }
 }

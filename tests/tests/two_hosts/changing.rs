@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rosless_tests::TwoHosts;
 
-use crate::{PATIENCE, assert_all_heard, start};
+use crate::{PATIENCE, assert_all_heard, start, talking};
 
 /// Gives both hosts an address on `interface`.
 fn number(hosts: &TwoHosts, interface: &str, addresses: [&str; 2]) {
@@ -16,9 +16,7 @@ fn number(hosts: &TwoHosts, interface: &str, addresses: [&str; 2]) {
 #[test]
 fn nodes_that_start_before_their_network_is_up_join_it_when_it_comes() {
     let Some(hosts) = TwoHosts::without_addresses() else { return };
-    let listener = start(&hosts, 1, "listen", |_| {});
-    let _talker = start(&hosts, 0, "talk", |_| {});
-    listener.wait_for_line("listening", PATIENCE);
+    let (listener, _talker) = talking(&hosts, "listening");
     // As long as DHCP may take.
     std::thread::sleep(Duration::from_secs(5));
     number(&hosts, "eth0", ["10.211.7.1/24", "10.211.7.2/24"]);
@@ -29,9 +27,7 @@ fn nodes_that_start_before_their_network_is_up_join_it_when_it_comes() {
 fn nothing_is_lost_when_a_host_gets_another_address() {
     for moving in [0, 1] {
         let Some(hosts) = TwoHosts::new() else { return };
-        let listener = start(&hosts, 1, "listen", |_| {});
-        let _talker = start(&hosts, 0, "talk", |_| {});
-        listener.wait_for_line("half heard", PATIENCE);
+        let (listener, _talker) = talking(&hosts, "half heard");
         hosts.ip(moving, &format!("addr del {}/24 dev eth0", TwoHosts::ADDRESSES[moving]));
         hosts.ip(moving, "addr add 10.211.7.77/24 dev eth0");
         assert_all_heard(&listener);
@@ -41,9 +37,7 @@ fn nothing_is_lost_when_a_host_gets_another_address() {
 #[test]
 fn nothing_is_lost_when_both_hosts_move_to_another_network() {
     let Some(hosts) = TwoHosts::new() else { return };
-    let listener = start(&hosts, 1, "listen", |_| {});
-    let _talker = start(&hosts, 0, "talk", |_| {});
-    listener.wait_for_line("half heard", PATIENCE);
+    let (listener, _talker) = talking(&hosts, "half heard");
     for host in [0, 1] {
         hosts.ip(host, "addr flush dev eth0");
     }
@@ -54,9 +48,7 @@ fn nothing_is_lost_when_both_hosts_move_to_another_network() {
 #[test]
 fn nothing_is_lost_when_an_interface_is_deleted_and_comes_back() {
     let Some(hosts) = TwoHosts::new() else { return };
-    let listener = start(&hosts, 1, "listen", |_| {});
-    let _talker = start(&hosts, 0, "talk", |_| {});
-    listener.wait_for_line("half heard", PATIENCE);
+    let (listener, _talker) = talking(&hosts, "half heard");
     hosts.ip(0, "link del eth0");
     std::thread::sleep(Duration::from_secs(2));
     hosts.lay_cable("eth0");
@@ -70,9 +62,7 @@ fn of_two_cables_one_is_enough_whichever_is_cut() {
         let Some(hosts) = TwoHosts::new() else { return };
         hosts.lay_cable("eth1");
         number(&hosts, "eth1", ["10.211.9.1/24", "10.211.9.2/24"]);
-        let listener = start(&hosts, 1, "listen", |_| {});
-        let _talker = start(&hosts, 0, "talk", |_| {});
-        listener.wait_for_line("half heard", PATIENCE);
+        let (listener, _talker) = talking(&hosts, "half heard");
         hosts.ip(0, &format!("link del {cut}"));
         assert_all_heard(&listener);
     }

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use rosless_tests::TwoHosts;
 
-use crate::{PATIENCE, assert_all_heard, start};
+use crate::{PATIENCE, assert_all_heard, start, talking};
 
 const GLOBAL: [&str; 2] = ["fd00:211::1", "fd00:211::2"];
 
@@ -20,17 +20,14 @@ fn only_v6(command: &mut Command) {
 fn addresses_of_the_link_are_enough() {
     let Some(hosts) = TwoHosts::without_addresses() else { return };
     hosts.allow_ipv6("eth0");
-    let listener = start(&hosts, 1, "listen", |_| {});
-    let _talker = start(&hosts, 0, "talk", |_| {});
+    let (listener, _talker) = talking(&hosts, "listening");
     assert_all_heard(&listener);
 }
 
 #[test]
 fn global_addresses_that_come_later_and_change_are_followed() {
     let Some(hosts) = TwoHosts::without_addresses() else { return };
-    let listener = start(&hosts, 1, "listen", |_| {});
-    let _talker = start(&hosts, 0, "talk", |_| {});
-    listener.wait_for_line("listening", PATIENCE);
+    let (listener, _talker) = talking(&hosts, "listening");
     hosts.allow_ipv6("eth0");
     for (host, address) in GLOBAL.iter().enumerate() {
         hosts.ip(host, &format!("addr add {address}/64 dev eth0"));
@@ -54,9 +51,7 @@ fn beside_ipv4_it_is_used_when_asked_for() {
 fn it_goes_on_when_ipv4_goes() {
     let Some(hosts) = TwoHosts::new() else { return };
     hosts.allow_ipv6("eth0");
-    let listener = start(&hosts, 1, "listen", |_| {});
-    let _talker = start(&hosts, 0, "talk", |_| {});
-    listener.wait_for_line("half heard", PATIENCE);
+    let (listener, _talker) = talking(&hosts, "half heard");
     for host in [0, 1] {
         hosts.ip(host, "-4 addr flush dev eth0");
     }

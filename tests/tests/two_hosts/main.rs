@@ -20,6 +20,14 @@ fn start(hosts: &TwoHosts, host: usize, role: &str, prepare: impl Fn(&mut Comman
     Daemon::spawn(command)
 }
 
+/// A listener on host 1 that has got as far as to say so, and a talker on host 0.
+fn talking(hosts: &TwoHosts, so_far: &str) -> (Daemon, Daemon) {
+    let listener = start(hosts, 1, "listen", |_| {});
+    let talker = start(hosts, 0, "talk", |_| {});
+    listener.wait_for_line(so_far, PATIENCE);
+    (listener, talker)
+}
+
 #[track_caller]
 fn assert_all_heard(listener: &Daemon) {
     listener.wait_for_line("all heard", PATIENCE);
@@ -29,8 +37,7 @@ fn assert_all_heard(listener: &Daemon) {
 #[test]
 fn a_thousand_numbers_arrive_in_order() {
     let Some(hosts) = TwoHosts::new() else { return };
-    let listener = start(&hosts, 1, "listen", |_| {});
-    let _talker = start(&hosts, 0, "talk", |_| {});
+    let (listener, _talker) = talking(&hosts, "listening");
     assert_all_heard(&listener);
 }
 
@@ -38,8 +45,7 @@ fn a_thousand_numbers_arrive_in_order() {
 fn nothing_is_lost_on_a_network_that_loses_five_percent() {
     let Some(hosts) = TwoHosts::new() else { return };
     hosts.lose_percent(5);
-    let listener = start(&hosts, 1, "listen", |_| {});
-    let _talker = start(&hosts, 0, "talk", |_| {});
+    let (listener, _talker) = talking(&hosts, "listening");
     assert_all_heard(&listener);
 }
 
@@ -65,9 +71,7 @@ fn static_peers_do_without_multicast_even_if_only_one_side_names_the_other() {
 #[test]
 fn a_cable_that_is_unplugged_for_three_seconds_costs_nothing_but_time() {
     let Some(hosts) = TwoHosts::new() else { return };
-    let listener = start(&hosts, 1, "listen", |_| {});
-    let _talker = start(&hosts, 0, "talk", |_| {});
-    listener.wait_for_line("half heard", PATIENCE);
+    let (listener, _talker) = talking(&hosts, "half heard");
     hosts.unplug();
     // Long enough for several heartbeats to be missed, short enough for the lease.
     std::thread::sleep(Duration::from_secs(3));

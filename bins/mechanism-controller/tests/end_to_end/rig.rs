@@ -93,6 +93,20 @@ impl Rig {
         Self { rig, mecha_state }
     }
 
+    /// With a stand-in.
+    pub(crate) fn with_dummy<D: Dialect>(args: &[&str]) -> (Self, Daemon) {
+        let rig = Self::new::<D>();
+        let dummy = rig.dummy(args);
+        (rig, dummy)
+    }
+
+    /// With a stand-in and a controller.
+    pub(crate) fn whole<D: Dialect>(dummy: &[&str], controller: &[&str]) -> (Self, Daemon, Daemon) {
+        let (mut rig, dummy) = Self::with_dummy::<D>(dummy);
+        let controller = rig.controller(controller);
+        (rig, dummy, controller)
+    }
+
     fn spawn(&self, program: &str, args: &[&str]) -> Daemon {
         Daemon::spawn(self.domain.command(program, args))
     }
@@ -105,8 +119,7 @@ impl Rig {
         let daemon = self.spawn(CONTROLLER, &all);
         daemon.wait_for_line("ready: profile", PATIENCE);
         let publisher = self.mecha_state.clone();
-        let before = 0;
-        self.until("the controller is seen", move |_| publisher.matched() > before);
+        self.until("the controller is seen", move |_| publisher.matched() > 0);
         daemon
     }
 

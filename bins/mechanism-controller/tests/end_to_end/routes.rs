@@ -4,6 +4,7 @@ use std::{cell::Cell, rc::Rc, time::Duration};
 
 use rosless_graph::TopicQos;
 use rosless_mechanism::messages::Document;
+use rosless_tests::words;
 use rosless_wire::{
     geometry_msgs::msg::PoseStamped,
     mecha_control::msg::{MechaState, PointAndMechaStateArray},
@@ -14,9 +15,7 @@ use crate::rig::Rig;
 
 #[test]
 fn a_point_whose_phases_take_too_long_halts_the_route_and_the_place_may_come_from_odometry() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&[]);
-    let _controller = rig.controller(&[]);
+    let (mut rig, _dummy, _controller) = Rig::whole::<Document>(&[], &[]);
     let at_origin = |rig: &Rig, topic: &str| {
         let publisher = rig.node.publisher::<Odometry>(topic.sensor_data()).expect("publisher");
         rig.events.timer(Duration::from_millis(50), move |_| {
@@ -60,9 +59,7 @@ fn robot(rig: &Rig) -> Rc<Cell<(f64, f64)>> {
 
 #[test]
 fn a_route_is_published_as_the_original_does_and_its_phases_run_as_the_points_are_reached() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&[]);
-    let _controller = rig.controller(&[]);
+    let (mut rig, _dummy, _controller) = Rig::whole::<Document>(&[], &[]);
     rig.events
         .subscribe::<PointAndMechaStateArray>(&rig.node, "point_command", |seen, sample| {
             let points = sample.message.points.iter();
@@ -98,9 +95,7 @@ fn a_route_is_published_as_the_original_does_and_its_phases_run_as_the_points_ar
 
 #[test]
 fn a_route_whose_phase_fails_or_whose_follower_leaves_stops() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&["--fault", "stuck-lift"]);
-    let _controller = rig.controller(&[]);
+    let (mut rig, _dummy, _controller) = Rig::whole::<Document>(&["--fault", "stuck-lift"], &[]);
     let place = robot(&rig);
     let _publisher = rig.start(&["route", "publish", "0,0:daiza=collect", "1,0", "--rate", "5"]);
     let follower = rig.start(&["route", "follow"]);
@@ -108,17 +103,8 @@ fn a_route_whose_phase_fails_or_whose_follower_leaves_stops() {
     place.set((0.0, 0.0));
     rig.finish(follower).fails(1, "the phases of point 1 failed: the route is halted");
 
-    let _second = rig.start(&[
-        "route",
-        "publish",
-        "2,0:hina=stow",
-        "3,0",
-        "--rate",
-        "5",
-        "--ros-args",
-        "-r",
-        "point_command:=other",
-    ]);
+    let _second =
+        rig.start(&words("route publish 2,0:hina=stow 3,0 --rate 5 --ros-args -r point_command:=other"));
     let follower = rig.start(&["route", "follow", "--ros-args", "-r", "point_command:=other"]);
     rig.until_line(&follower, "a route of 2 points");
     rig.run(&["goal", "hina", "POS_CARRY"]).ok();

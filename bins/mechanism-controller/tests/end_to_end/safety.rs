@@ -27,9 +27,7 @@ fn doll_at_rest() -> SensorStates {
 
 #[test]
 fn a_command_that_is_interrupted_or_out_of_time_stops_what_it_began_unless_told_otherwise() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&["--fault", "stuck-lift"]);
-    let controller = rig.controller(&[]);
+    let (mut rig, _dummy, controller) = Rig::whole::<Document>(&["--fault", "stuck-lift"], &[]);
     let lowers = |seen: &rig::Observed| seen.doll.last().is_some_and(|a| a.positions[0] == 0.0);
     let holds = |seen: &rig::Observed| seen.doll.last().is_some_and(|a| a.positions[0] == 0.5);
 
@@ -66,8 +64,7 @@ fn a_command_that_is_interrupted_or_out_of_time_stops_what_it_began_unless_told_
 
 #[test]
 fn a_dead_sensor_lifts_nothing_by_hand_nor_after_a_restart() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&["--fault", "dead-sensor:2"]);
+    let (mut rig, _dummy) = Rig::with_dummy::<Document>(&["--fault", "dead-sensor:2"]);
     let first = rig.controller(&["--ros-args", "-p", "daiza.cylinder_timeout:=1.0"]);
     rig.run(&["deploy", "daiza"]).fails(1, "cylinder 2 out");
     let watched = rig.run(&["watch", "--once"]).ok();
@@ -91,8 +88,7 @@ fn a_dead_sensor_lifts_nothing_by_hand_nor_after_a_restart() {
 
 #[test]
 fn one_actuator_moves_by_the_controllers_parameters() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&[]);
+    let (mut rig, _dummy) = Rig::with_dummy::<Document>(&[]);
     let _controller =
         rig.controller(&["--ros-args", "-p", "hina.lift_hold:=0.3", "-p", "hina.travel_max:=100.0"]);
     rig.run(&["actuate", "tilt", "110"]).ok();
@@ -102,9 +98,7 @@ fn one_actuator_moves_by_the_controllers_parameters() {
 
 #[test]
 fn single_keys_preempt_and_stop_and_a_lost_terminal_stops() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&["--fault", "stuck-lift"]);
-    let controller = rig.controller(&[]);
+    let (mut rig, _dummy, controller) = Rig::whole::<Document>(&["--fault", "stuck-lift"], &[]);
     let (mut shell, mut typed) = rig.terminal();
     let mut key = |key: &str| typed.write_all(key.as_bytes()).expect("the terminal takes it");
     key("$CONTROLLER keys; echo le\"\"ft\n");
@@ -144,9 +138,7 @@ fn single_keys_preempt_and_stop_and_a_lost_terminal_stops() {
 /// The kernel and the shell both tell of a terminal that is gone; the second word must not end the process before its STOP is out.
 #[test]
 fn a_hang_up_that_comes_twice_stops_what_runs() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&["--fault", "stuck-lift"]);
-    let controller = rig.controller(&[]);
+    let (mut rig, _dummy, controller) = Rig::whole::<Document>(&["--fault", "stuck-lift"], &[]);
     let (keys, mut typed) = rig.start_with_stdin(&["keys"]);
     keys.wait_for_line("Space or Esc: STOP", rig::PATIENCE);
     typed.write_all(b"p").expect("the command reads");
@@ -161,9 +153,10 @@ fn a_hang_up_that_comes_twice_stops_what_runs() {
 
 #[test]
 fn a_lift_that_cannot_be_stopped_is_not_called_stopped() {
-    let mut rig = Rig::new::<Nucleo>();
-    let _dummy = rig.dummy(&["--profile", "nucleo", "--lift-time", "20"]);
-    let _controller = rig.controller(&["--profile", "nucleo", "--ros-args", "-p", "hina.goal_timeout:=60.0"]);
+    let (mut rig, _dummy, _controller) = Rig::whole::<Nucleo>(
+        &["--profile", "nucleo", "--lift-time", "20"],
+        &["--profile", "nucleo", "--ros-args", "-p", "hina.goal_timeout:=60.0"],
+    );
     rig.run(&["goal", "hina", "POS_CARRY"]).ok();
     let down = rig.start(&["goal", "hina", "DOWN"]);
     rig.until("DOWN runs", |seen| seen.doll.last().is_some_and(|a| a.expand == [false]));
@@ -220,9 +213,7 @@ fn a_forgotten_stand_in_beside_real_hardware_is_not_listened_to_and_two_of_a_kin
 
 #[test]
 fn nothing_is_begun_while_another_node_publishes_the_outputs() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&[]);
-    let controller = rig.controller(&[]);
+    let (mut rig, _dummy, controller) = Rig::whole::<Document>(&[], &[]);
     rig.run(&["deploy", "daiza"]).ok();
     let before = rig.seen.pedestal.len();
     let second = {
@@ -277,9 +268,7 @@ fn a_refused_samples_cause_is_where_people_look() {
 
 #[test]
 fn a_tuned_phase_is_run_again_and_again_on_request() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&[]);
-    let _controller = rig.controller(&[]);
+    let (mut rig, _dummy, _controller) = Rig::whole::<Document>(&[], &[]);
     rig.run(&["deploy", "hina"]).ok();
     rig.set_parameters("sequence_controller", &[("hina.deploy_angle".to_owned(), (-20.0).into())]);
     let tuned = rig.run(&["deploy", "hina"]).ok();
@@ -292,8 +281,7 @@ fn a_tuned_phase_is_run_again_and_again_on_request() {
 
 #[test]
 fn a_robot_in_a_namespace_is_hinted_at_and_found() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&["--namespace", "r1"]);
+    let (mut rig, _dummy) = Rig::with_dummy::<Document>(&["--namespace", "r1"]);
     let controller = rig.start(&["run", "--namespace", "/r1"]);
     rig.until_line(&controller, "ready: profile");
     rig.run(&["deploy", "--find", "2"])
@@ -307,9 +295,7 @@ fn a_robot_in_a_namespace_is_hinted_at_and_found() {
 
 #[test]
 fn potentiometer_and_scene_of_the_stand_in_are_switched_while_it_runs() {
-    let mut rig = Rig::new::<Document>();
-    let dummy = rig.dummy(&[]);
-    let _controller = rig.controller(&[]);
+    let (mut rig, dummy, _controller) = Rig::whole::<Document>(&[], &[]);
     rig.hand(&["pot", "-45.5"]).ok();
     rig.until_status("the potentiometer is held", |s| s["sensed"]["hina"]["tilt"] == -45.5);
     rig.hand(&["pot", "auto"]).ok();
@@ -331,9 +317,7 @@ fn potentiometer_and_scene_of_the_stand_in_are_switched_while_it_runs() {
 
 #[test]
 fn every_failure_of_a_person_leaves_a_line() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&[]);
-    let controller = rig.controller(&[]);
+    let (mut rig, _dummy, controller) = Rig::whole::<Document>(&[], &[]);
     rig.until_status("the mechanism is sensed", |s| s["daiza"]["sensors_valid"] == true);
     for _ in 0..3 {
         rig.mecha_state.publish(&MechaState { daiza_state: 2, hina_state: 255, bonbori_state: false });
@@ -345,9 +329,7 @@ fn every_failure_of_a_person_leaves_a_line() {
 
 #[test]
 fn words_of_the_earlier_firmware_work_or_say_why_not() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&[]);
-    let controller = rig.controller(&[]);
+    let (mut rig, _dummy, controller) = Rig::whole::<Document>(&[], &[]);
     let words = rig.node.publisher::<Text>("direct_mecha_command").expect("publisher");
     let matched = words.clone();
     rig.until("the controller listens", move |_| matched.matched() > 0);

@@ -23,9 +23,7 @@ fn deployed_on_the_pedestal(status: &serde_json::Value) -> bool {
 
 #[test]
 fn full_cycle_of_both_mechanisms_in_the_automatic_scene() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&["--auto"]);
-    let controller = rig.controller(&[]);
+    let (mut rig, _dummy, controller) = Rig::whole::<Document>(&["--auto"], &[]);
     rig.run(&["prepare"]).ok();
     assert_eq!(rig.seen.positions(), [[0.5, 90.0], [0.0, 90.0], [0.5, 90.0]], "held when the switch is hit");
     assert!(rig.seen.cylinders().is_empty(), "prepare is the doll's alone");
@@ -53,9 +51,7 @@ fn full_cycle_of_both_mechanisms_in_the_automatic_scene() {
 
 #[test]
 fn collect_without_the_pedestal_switch_moves_nothing_and_says_why() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&[]);
-    let _controller = rig.controller(&[]);
+    let (mut rig, _dummy, _controller) = Rig::whole::<Document>(&[], &[]);
     rig.run(&["deploy", "daiza"]).ok();
     let before = rig.seen.pedestal.len();
     rig.run(&["collect", "daiza"])
@@ -70,9 +66,7 @@ fn collect_without_the_pedestal_switch_moves_nothing_and_says_why() {
 
 #[test]
 fn walls_are_waited_for_one_by_one_and_a_clamp_that_is_not_confirmed_is_not_lifted() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&[]);
-    let _controller = rig.controller(&[]);
+    let (mut rig, _dummy, _controller) = Rig::whole::<Document>(&[], &[]);
     rig.run(&["prepare"]).ok();
     rig.run(&["deploy"]).ok();
     let before = rig.seen.positions().len();
@@ -94,9 +88,7 @@ fn walls_are_waited_for_one_by_one_and_a_clamp_that_is_not_confirmed_is_not_lift
 
 #[test]
 fn sensors_lost_in_mid_sequence_stop_it_and_it_recovers_when_they_return() {
-    let mut rig = Rig::new::<Document>();
-    let dummy = rig.dummy(&["--fault", "stuck-lift"]);
-    let _controller = rig.controller(&[]);
+    let (mut rig, dummy, _controller) = Rig::whole::<Document>(&["--fault", "stuck-lift"], &[]);
     let prepare = rig.start(&["prepare"]);
     rig.until("the lift is told to go down", |seen| seen.doll.last().is_some_and(|a| a.positions[0] == 0.0));
     dummy.signal("STOP");
@@ -110,8 +102,7 @@ fn sensors_lost_in_mid_sequence_stop_it_and_it_recovers_when_they_return() {
 
 #[test]
 fn a_killed_controller_comes_up_safe_and_goes_on_when_asked() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&["--fault", "slow-cylinder:4=5"]);
+    let (mut rig, _dummy) = Rig::with_dummy::<Document>(&["--fault", "slow-cylinder:4=5"]);
     let first = rig.controller(&[]);
     let deploy = rig.start(&["deploy", "daiza", "--timeout", "1"]);
     rig.until("the arm is on its way", |seen| !seen.pedestal.is_empty());
@@ -154,8 +145,7 @@ fn a_mechanism_that_was_restarted_is_deployed_again_and_never_opened_while_the_a
 
 #[test]
 fn a_command_whose_controller_is_restarted_says_so_and_does_not_ask_again() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&["--fault", "stuck-cylinder:4"]);
+    let (mut rig, _dummy) = Rig::with_dummy::<Document>(&["--fault", "stuck-cylinder:4"]);
     let first = rig.controller(&[]);
     let deploy = rig.start(&["deploy", "daiza"]);
     rig.until("the arm is told to go down", |seen| !seen.pedestal.is_empty());
@@ -188,9 +178,7 @@ fn a_command_whose_controller_is_restarted_says_so_and_does_not_ask_again() {
 
 #[test]
 fn a_preempted_command_ends_with_what_took_its_place() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&["--fault", "slow-cylinder:4=10"]);
-    let _controller = rig.controller(&[]);
+    let (mut rig, _dummy, _controller) = Rig::whole::<Document>(&["--fault", "slow-cylinder:4=10"], &[]);
     let deploy = rig.start(&["deploy", "daiza"]);
     deploy.wait_for_line("daiza: deploy 1/2", rig::PATIENCE);
     rig.run(&["collect", "daiza"]).fails(1, "daiza: collect refused: needs the pedestal switch");
@@ -199,9 +187,7 @@ fn a_preempted_command_ends_with_what_took_its_place() {
 
 #[test]
 fn a_goal_ends_with_the_command_that_sent_it() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&["--fault", "stuck-lift"]);
-    let controller = rig.controller(&[]);
+    let (mut rig, _dummy, controller) = Rig::whole::<Document>(&["--fault", "stuck-lift"], &[]);
     rig.run(&["goal", "hina", "POS_CARRY"]).ok();
     let down = rig.start(&["goal", "hina", "DOWN"]);
     rig.until("DOWN runs", |seen| seen.doll.last().is_some_and(|a| a.positions[0] == 0.0));
@@ -213,9 +199,7 @@ fn a_goal_ends_with_the_command_that_sent_it() {
 
 #[test]
 fn events_are_always_logged_and_a_failing_stream_only_now_and_then() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&[]);
-    let controller = rig.controller(&[]);
+    let (mut rig, _dummy, controller) = Rig::whole::<Document>(&[], &[]);
     for light in ["on", "off", "on", "off"] {
         rig.run(&["bonbori", light]).ok();
     }
@@ -233,9 +217,10 @@ fn events_are_always_logged_and_a_failing_stream_only_now_and_then() {
 
 #[test]
 fn other_actuators_keep_what_they_were_told() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&["--fault", "slow-cylinder:1=20"]);
-    let _controller = rig.controller(&["--ros-args", "-p", "daiza.cylinder_timeout:=30.0"]);
+    let (mut rig, _dummy, _controller) = Rig::whole::<Document>(
+        &["--fault", "slow-cylinder:1=20"],
+        &["--ros-args", "-p", "daiza.cylinder_timeout:=30.0"],
+    );
     let deploy = rig.start(&["deploy", "daiza"]);
     deploy.wait_for_line("daiza: deploy 2/2", rig::PATIENCE);
     rig.run(&["actuate", "cylinder", "3", "in"]).fails(1, "the controller runs deploy on daiza");
@@ -253,8 +238,7 @@ fn other_actuators_keep_what_they_were_told() {
 
 #[test]
 fn an_actuator_can_be_moved_without_a_controller() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&[]);
+    let (mut rig, _dummy) = Rig::with_dummy::<Document>(&[]);
     rig.run(&["actuate", "cylinder", "4", "out"]).ok();
     rig.run(&["actuate", "cylinder", "1", "out"]).ok();
     rig.run(&["actuate", "tilt", "90"]).ok();
@@ -335,9 +319,7 @@ fn faults_add_up_until_they_are_repaired() {
 
 #[test]
 fn two_clients_that_fight_end_with_the_latest_new_wish() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&[]);
-    let controller = rig.controller(&[]);
+    let (mut rig, _dummy, controller) = Rig::whole::<Document>(&[], &[]);
     // A clamp whose sensors were seen to move may be lifted.
     rig.run(&["goal", "daiza", "UNCLAMP"]).ok();
     rig.run(&["goal", "daiza", "CLAMP"]).ok();
@@ -404,9 +386,7 @@ fn nonsense_is_refused_with_a_reason_and_changes_nothing() {
 
 #[test]
 fn goals_are_cancelled_stopped_and_preempted_honestly() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&["--fault", "stuck-lift"]);
-    let _controller = rig.controller(&[]);
+    let (mut rig, _dummy, _controller) = Rig::whole::<Document>(&["--fault", "stuck-lift"], &[]);
     rig.run(&["goal", "hina", "POS_CARRY"]).ok();
 
     // A lift that never arrives gives time for everything else.
@@ -445,9 +425,8 @@ fn goals_are_cancelled_stopped_and_preempted_honestly() {
 
 #[test]
 fn the_action_era_robot_gets_its_own_arrays_polarity_and_radians() {
-    let mut rig = Rig::new::<Nucleo>();
-    let _dummy = rig.dummy(&["--profile", "nucleo"]);
-    let _controller = rig.controller(&["--profile", "nucleo"]);
+    let (mut rig, _dummy, _controller) =
+        Rig::whole::<Nucleo>(&["--profile", "nucleo"], &["--profile", "nucleo"]);
     let goal = rig.run(&["goal", "daiza", "EXPAND_AND_UNCLAMP"]).ok();
     assert!(goal.contains("feedback: EXPANDED_AT_EXPAND_AND_UNCLAMP"), "{goal}");
     assert_eq!(rig.seen.cylinders(), ["1111", "0001"], "1 is clamped");
@@ -496,9 +475,8 @@ fn the_lantern_has_a_flag_a_service_and_a_command() {
 
 #[test]
 fn a_new_wish_lights_the_lantern_again_and_a_phase_command_does_not() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&[]);
-    let _controller = rig.controller(&["--ros-args", "-p", "command_gap:=0.1"]);
+    let (mut rig, _dummy, _controller) =
+        Rig::whole::<Document>(&[], &["--ros-args", "-p", "command_gap:=0.1"]);
     let wish = MechaState { daiza_state: LEAVE_ALONE, hina_state: LEAVE_ALONE, bonbori_state: true };
     for round in 1..=2 {
         rig.mecha_state.publish(&wish);
@@ -514,9 +492,7 @@ fn a_new_wish_lights_the_lantern_again_and_a_phase_command_does_not() {
 
 #[test]
 fn angles_are_parameters_and_each_actuator_can_be_moved_alone() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&[]);
-    let controller = rig.controller(&[]);
+    let (mut rig, _dummy, controller) = Rig::whole::<Document>(&[], &[]);
     let values = [("hina.deploy_angle", -20.0), ("hina.place_angle", f64::NAN)];
     let values = values.map(|(name, value)| (name.to_owned(), value.into()));
     let results = rig.set_parameters("sequence_controller", &values);
@@ -537,9 +513,7 @@ fn angles_are_parameters_and_each_actuator_can_be_moved_alone() {
 
 #[test]
 fn phases_are_typed_and_one_interrupt_is_enough_while_nothing_is_typed() {
-    let mut rig = Rig::new::<Document>();
-    let _dummy = rig.dummy(&[]);
-    let _controller = rig.controller(&[]);
+    let (mut rig, _dummy, _controller) = Rig::whole::<Document>(&[], &[]);
     let (mut keys, mut typed) = rig.start_with_stdin(&["keys"]);
     typed.write_all(b"qb\n").expect("the command reads");
     rig.until("the pedestal is deployed and the lantern is lit", |seen| {

@@ -6,6 +6,7 @@ use std::{
 };
 
 use rosless_protocol::{Dialect, node::environment_qos};
+use rosless_tests::words;
 use rosless_wire::{
     cdr,
     mocap_control_msgs::msg::{Control, MocapInfo},
@@ -207,15 +208,7 @@ fn a_slow_system_gets_the_time_it_was_given() {
 #[test]
 fn a_system_that_listens_elsewhere_is_called_unreachable() {
     let stage = Stage::new();
-    let _deaf = stage.system(&[
-        "--kind",
-        "auxiliary",
-        "--name",
-        "deaf",
-        "--ros-args",
-        "-r",
-        "mocap_control:=elsewhere",
-    ]);
+    let _deaf = stage.system(&words("--kind auxiliary --name deaf --ros-args -r mocap_control:=elsewhere"));
     let output = stage.command(&["start", "deaf", "--timeout", "5", "--discovery", "1"]);
     let errors = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{errors}");

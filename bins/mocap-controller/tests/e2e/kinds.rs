@@ -2,6 +2,7 @@
 
 use rosless_graph::TopicQos;
 use rosless_protocol::Dialect;
+use rosless_tests::words;
 use rosless_wire::{
     mocap4r2_msgs::msg::{Markers, RigidBodies},
     sensor_msgs::msg::Imu,
@@ -89,15 +90,8 @@ fn an_auxiliary_system_takes_its_topics_from_a_parameter_file() {
     std::fs::write(&file, yaml).unwrap();
     let stage = Stage::new();
     let path = file.to_str().unwrap();
-    let system = stage.system(&[
-        "--kind",
-        "auxiliary",
-        "--name",
-        "example_device_1",
-        "--ros-args",
-        "--params-file",
-        path,
-    ]);
+    let system = stage
+        .system(&words(&format!("--kind auxiliary --name example_device_1 --ros-args --params-file {path}")));
     let mut observer = stage.observer(Dialect::Mocap);
     observer.until_heard_by(1);
     observer.until("its announcement", |seen| !seen.infos.is_empty());

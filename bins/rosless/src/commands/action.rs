@@ -18,7 +18,7 @@ use rosless_wire::{
 };
 use serde_json::json;
 
-use super::{action_echo, joined, list, names, service::service_types};
+use super::{action_echo, joined, list, names, read_stdin, service::service_types};
 use crate::{
     Environment,
     cli::seconds,
@@ -77,6 +77,9 @@ pub(crate) struct SendGoal {
     /// The goal as YAML, such as "{order: 5}"
     #[arg(default_value = "{}")]
     goal: String,
+    /// Read the goal from standard input instead
+    #[arg(long, conflicts_with = "goal")]
+    stdin: bool,
     /// Print the feedback
     #[arg(short, long)]
     feedback: bool,
@@ -177,8 +180,9 @@ impl SendGoal {
                 out!("{text}")
             }
         };
+        let values = if self.stdin { read_stdin()? } else { self.goal.clone() };
         let read = |goal: &Arc<MessageType>| {
-            DynamicMessage::from_yaml(goal, &self.goal, None)
+            DynamicMessage::from_yaml(goal, &values, None)
                 .map_err(|error| Failure::usage(format!("{ty}: {error}")))
         };
         let goal = match &known {

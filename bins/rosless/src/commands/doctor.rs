@@ -8,7 +8,6 @@ use crate::{
     Environment,
     failure::{Failure, Result},
     output::{self, out},
-    up,
 };
 
 /// Checks interfaces, multicast, ports, clock, limits, the other participants, and the graph for endpoints that do not
@@ -62,7 +61,7 @@ impl Doctor {
                 report(rosless_doctor::graph(&graph, session.context.gid().prefix()));
             }
         }
-        report(rosless_doctor::daemons(&up::counted(environment)));
+        report(rosless_doctor::daemons(domain));
         let failed = findings.iter().filter(|f| f.level == Level::Fail).count();
         let warned = findings.iter().filter(|f| f.level == Level::Warn).count();
         if environment.json() {

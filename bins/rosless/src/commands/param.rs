@@ -8,6 +8,7 @@ use std::{
 };
 
 use clap::Subcommand;
+use regex_lite::Regex;
 use rosless_graph::{
     Graph,
     config::{ParameterOverrides, guess_value},
@@ -37,6 +38,9 @@ pub(crate) enum Command {
         /// Only parameters that begin with one of these
         #[arg(long, value_name = "PREFIX", num_args = 1..)]
         param_prefixes: Vec<String>,
+        /// Only parameters whose names begin as this regular expression says
+        #[arg(long, value_name = "REGEX", value_parser = beginning)]
+        filter: Option<Regex>,
         /// Show the types too
         #[arg(long)]
         param_type: bool,
@@ -111,12 +115,17 @@ impl Command {
     pub(crate) fn run(self, environment: &Environment) -> Result<()> {
         let session = environment.join()?;
         match self {
-            Self::List { node_name, include_hidden_nodes, param_prefixes, param_type } => {
+            Self::List { node_name, include_hidden_nodes, param_prefixes, filter, param_type } => {
                 let nodes = match &node_name {
                     Some(name) => vec![find(&session, name)?],
                     None => nodes(&*session.whole_graph()?, include_hidden_nodes),
                 };
-                list(environment, &session, &nodes, node_name.is_none(), param_prefixes, param_type)
+                let names = |node: &str| -> Result<Vec<String>> {
+                    let mut names = names(&session, node, param_prefixes.clone())?;
+                    names.retain(|name| filter.as_ref().is_none_or(|filter| filter.is_match(name)));
+                    Ok(names)
+                };
+                list(environment, &session, &nodes, names, node_name.is_none(), param_type)
             }
             Self::Get { node_name, parameter_name, hide_type, .. } => {
                 let node = find(&session, &node_name)?;
@@ -218,6 +227,11 @@ fn find(session: &Session, name: &str) -> Result<String> {
     }
 }
 
+/// A regular expression that a name has to begin with, as Python's `match` has it.
+fn beginning(text: &str) -> std::result::Result<Regex, regex_lite::Error> {
+    Regex::new(&format!("^(?:{text})"))
+}
+
 /// The names of a node's parameters, sorted.
 fn names(session: &Session, node: &str, prefixes: Vec<String>) -> Result<Vec<String>> {
     let mut names = session.answered(|done| session.parameters(node).list(prefixes, ANSWER, done))?;
@@ -243,13 +257,13 @@ fn list(
     environment: &Environment,
     session: &Session,
     nodes: &[String],
+    names: impl Fn(&str) -> Result<Vec<String>>,
     with_node: bool,
-    prefixes: Vec<String>,
     with_type: bool,
 ) -> Result<()> {
     let mut document = BTreeMap::new();
     for node in nodes {
-        let names = match names(session, node, prefixes.clone()) {
+        let names = match names(node) {
             Err(failure) if with_node && failure.code != 130 => {
                 err!("{node}: {}", failure.message);
                 continue;

@@ -10,7 +10,7 @@ use rosless_graph::{
     GidPrefix, Graph,
     graph::{EndpointKind, Role},
 };
-use rosless_keystore::policy::{Act, Enclave, Policy, Rule};
+use rosless_keystore::policy::{Act, Enclave, Policy, Rule, is_enclave};
 use serde_json::json;
 
 use crate::{
@@ -62,7 +62,7 @@ pub(crate) enum Command {
     /// Print the names of all enclaves
     #[command(name = "list_enclaves", alias = "list_keys")]
     ListEnclaves(At),
-    /// Check dates, names, keys and signatures of all enclaves, and the permissions for this domain
+    /// Check dates, names, keys and signatures of all enclaves, the permissions for this domain, and who in it is secured
     Doctor(At),
 }
 
@@ -118,17 +118,20 @@ fn generate_policy(environment: &Environment, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// One enclave for each process, named as its first node.
+/// One enclave for each process: the one it says it is in, or named as its first node.
 fn policy_of(graph: &Graph) -> Vec<Enclave> {
     let mut processes: BTreeMap<GidPrefix, Vec<String>> = BTreeMap::new();
     for (node, process) in graph.processes().filter(|(node, _)| !is_hidden(node)) {
         processes.entry(process).or_default().push(node);
     }
     let mut enclaves: BTreeMap<String, Enclave> = BTreeMap::new();
-    for mut nodes in processes.into_values() {
+    let announced: BTreeMap<_, _> = graph.peers().collect();
+    for (process, mut nodes) in processes {
         nodes.sort();
-        let enclave = enclaves.entry(nodes[0].clone()).or_default();
-        enclave.path.clone_from(&nodes[0]);
+        let own = announced.get(&process).and_then(|peer| peer.enclave.as_ref());
+        let path = own.filter(|name| *name != "/" && is_enclave(name)).unwrap_or(&nodes[0]).clone();
+        let enclave = enclaves.entry(path.clone()).or_default();
+        enclave.path = path;
         for node in nodes {
             let rules = graph
                 .endpoints_of(&node)
@@ -172,11 +175,16 @@ mod signing {
 
 #[cfg(feature = "security")]
 mod signing {
+    use std::{rc::Rc, time::Duration};
+
     use chrono::Utc;
     use rosless_keystore::{Keystore, Level};
 
     use super::*;
     use crate::output::out;
+
+    /// Everybody is announced more often.
+    const LOOK: Duration = Duration::from_secs(3);
 
     impl From<rosless_keystore::Error> for Refused {
         fn from(error: rosless_keystore::Error) -> Self {
@@ -271,6 +279,15 @@ mod signing {
         output::answer(&json, text);
     }
 
+    /// Who is announced in the domain. What is announced is not protected: whoever has no enclave sees it, and cannot do more.
+    fn announced(domain: u16, environment: &Environment) -> Result<Rc<Graph>> {
+        let mut settings = environment.settings.clone();
+        (settings.environment.domain_id, settings.environment.security) = (domain, None);
+        let session = environment.join_with(&settings)?;
+        session.wait(environment.global.spin_time.unwrap_or(LOOK), |()| false)?;
+        Ok(session.graph())
+    }
+
     fn doctor(keystore: &Keystore, domain: u16, environment: &Environment) -> Result<(), Refused> {
         let mut worst = Level::Ok;
         let mut lines = Vec::new();
@@ -286,6 +303,21 @@ mod signing {
                     true => lines.push(json!({"level": level, "enclave": enclave, "file": finding.file, "found": finding.found})),
                     false => out!("{level:<4} {enclave} {}: {}", finding.file, finding.found),
                 }
+            }
+        }
+        for (_, peer) in announced(domain, environment)?.peers() {
+            // Names on the network are anybody's.
+            let enclave = peer
+                .enclave
+                .as_deref()
+                .map_or_else(|| "nowhere".to_owned(), |name| name.escape_debug().to_string());
+            let (level, found) = match peer.is_secured {
+                true => ("OK", "secured"),
+                false => ("WARN", "NOT secured: whoever is, does not let it in"),
+            };
+            match environment.json() {
+                true => lines.push(json!({"level": level, "peer": enclave, "vendor": peer.vendor.to_string(), "found": found})),
+                false => out!("{level:<4} somebody in {enclave} ({}): {found}", peer.vendor),
             }
         }
         if environment.json() {

@@ -1,9 +1,9 @@
 //! The project's daemons as child processes: found or built, started, watched, ended.
 
 mod child;
-mod config;
 mod domain;
 mod logs;
+mod settings;
 
 use std::{
     collections::BTreeSet,
@@ -17,9 +17,9 @@ use rosless_graph::{lines::eprint_line, supervision::Ear};
 use serde::Deserialize;
 
 pub(crate) use child::{Child, LineSink, become_child, stop_all, wait};
-pub(crate) use config::{Config, LogSettings, Program, Restart};
 pub(crate) use domain::DomainLease;
 pub(crate) use logs::Rotating;
+pub(crate) use settings::{LogSettings, Program, Restart, Settings};
 
 use crate::failure::{Failure, Result};
 

@@ -1,7 +1,7 @@
 //! The sign that a domain's daemons are up, and `rosless down`.
 
 use std::{
-    env, fs,
+    fs,
     io::{self, Read as _, Seek as _, Write as _},
     os::fd::AsFd as _,
     path::{Path, PathBuf},
@@ -9,6 +9,7 @@ use std::{
 };
 
 use clap::Args;
+use rosless_doctor::daemons;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::{
@@ -28,18 +29,13 @@ pub(super) struct Mark {
     path: PathBuf,
 }
 
-fn path_of(domain: u16) -> PathBuf {
-    let folder = env::var_os("XDG_RUNTIME_DIR").map_or_else(env::temp_dir, PathBuf::from);
-    folder.join(format!("rosless-up-{domain}.pid"))
-}
-
 fn nothing(domain: u16) -> Failure {
     Failure::nobody(format!("nothing is up in domain {domain}; see ROS_DOMAIN_ID and --domain"))
 }
 
 /// The file of a domain whose daemons are up, beside which lies what there is to know about them.
 pub(super) fn find(domain: u16) -> Result<(fs::File, PathBuf)> {
-    let path = path_of(domain);
+    let path = daemons::lock(domain);
     let file = fs::File::options().read(true).write(true).open(&path).map_err(|_| nothing(domain))?;
     if file.try_lock().is_ok() {
         // Nobody holds it: what was up did not end by itself.
@@ -51,7 +47,7 @@ pub(super) fn find(domain: u16) -> Result<(fs::File, PathBuf)> {
 
 impl Mark {
     pub(super) fn take(domain: u16) -> Result<Self> {
-        let path = path_of(domain);
+        let path = daemons::lock(domain);
         let failed = |error: io::Error| Failure::new(format!("{}: {error}", path.display()));
         let mut file = fs::File::options()
             .read(true)

@@ -29,12 +29,12 @@ use signal_hook::{
 
 pub(crate) use lookout::{LOOK, Look};
 pub(crate) use mark::Down;
-pub(crate) use report::{Logs, Status, counted};
+pub(crate) use report::{Logs, Status};
 
 use crate::{
     Environment,
     failure::{Failure, Result},
-    fleet::{self, Config, Executables, LineSink, LogSettings, Place, Program, Rotating},
+    fleet::{self, Executables, LineSink, LogSettings, Place, Program, Rotating},
 };
 
 /// Runs the daemons until Ctrl-C or `rosless down`. One that dies or hangs is started again, after a pause that doubles with
@@ -76,8 +76,10 @@ pub(crate) struct Up {
 impl Up {
     pub(crate) fn run(&self, environment: &Environment) -> Result<()> {
         let mut config = match &self.config {
-            None => Config { lan: false, logs: LogSettings::default(), daemons: fleet::everything() },
-            Some(path) => Config::read(path)?,
+            None => {
+                fleet::Settings { lan: false, logs: LogSettings::default(), daemons: fleet::everything() }
+            }
+            Some(path) => fleet::Settings::read(path)?,
         };
         config.keep_only(&self.only)?;
         let programs = config.daemons;
@@ -137,11 +139,7 @@ fn default_logs(domain: u16) -> Option<PathBuf> {
 
 fn log_file(folder: &Path, program: &Program, settings: &LogSettings) -> Rotating {
     let megabyte = 1 << 20;
-    Rotating::new(
-        report::log_path(folder, &program.name),
-        settings.megabytes.max(1) * megabyte,
-        settings.files,
-    )
+    Rotating::new(report::log_path(folder, &program.name), settings.megabytes * megabyte, settings.files)
 }
 
 /// Where the lines of one daemon go, both its outputs together.

@@ -9,6 +9,7 @@ use std::{
 
 use clap::Args;
 use rosless_cli::table;
+use rosless_doctor::daemons;
 use rosless_graph::Counters;
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +49,7 @@ pub(super) struct Entry {
     pub(super) restarts: u32,
     /// What it waits for, or how it ended last.
     pub(super) remark: Option<String>,
-    /// Where not all that came could be used.
+    /// Where not all that came could be used, or it had to be said more than once.
     #[serde(default)]
     pub(super) counters: Option<Counters>,
 }
@@ -76,10 +77,6 @@ pub(super) struct Board {
     told: Vec<Entry>,
 }
 
-fn beside(mark: &Path) -> PathBuf {
-    mark.with_extension("json")
-}
-
 pub(super) fn unix_seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
@@ -90,7 +87,7 @@ pub(super) fn log_path(folder: &Path, name: &str) -> PathBuf {
 
 impl Board {
     pub(super) fn new(mark: &mark::Mark, head: Head) -> Self {
-        Self { path: beside(mark.path()), head, told: Vec::new() }
+        Self { path: daemons::report(mark.path()), head, told: Vec::new() }
     }
 
     /// Writes it down if it is news. Who cannot write goes on: the daemons matter more.
@@ -116,16 +113,10 @@ impl Drop for Board {
 
 fn read(environment: &Environment) -> Result<Report> {
     let (_, mark) = mark::find(environment.settings.environment.domain_id)?;
-    let path = beside(&mark);
+    let path = daemons::report(&mark);
     let wrong = |error: &dyn std::fmt::Display| Failure::new(format!("{}: {error}", path.display()));
     let text = fs::read(&path).map_err(|error| wrong(&error))?;
     serde_json::from_slice(&text).map_err(|error| wrong(&error))
-}
-
-/// What was lost of what daemons of `rosless up` should have heard; nothing when none is up here.
-pub(crate) fn counted(environment: &Environment) -> Vec<(String, Counters)> {
-    let daemons = read(environment).map(|report| report.daemons).unwrap_or_default();
-    daemons.into_iter().map(|entry| (entry.name, entry.counters.unwrap_or_default())).collect()
 }
 
 /// What `rosless up` runs in this domain. Exit code 1 when a daemon does not run that should, 3 when nothing is up.
@@ -142,7 +133,7 @@ impl Status {
             let age = table::rough(Duration::from_secs(now.saturating_sub(entry.since)));
             let pid = entry.pid.map(|pid| pid.to_string()).unwrap_or_default();
             let counted = entry.counters.map(|counters| counters.to_string());
-            let remark = entry.remark.clone().or(counted).unwrap_or_default();
+            let remark = [entry.remark.clone(), counted].into_iter().flatten().collect::<Vec<_>>().join("; ");
             [entry.name.clone(), state, age, pid, entry.restarts.to_string(), remark]
         };
         if environment.json() {
@@ -211,14 +202,15 @@ impl Tail {
 impl Logs {
     pub(crate) fn run(&self, environment: &Environment) -> Result<()> {
         let domain = environment.settings.environment.domain_id;
-        let folder = match (&self.logs, read(environment)) {
-            (Some(folder), _) => Some(folder.clone()),
-            (None, Ok(report)) => report.head.logs,
-            (None, Err(_)) => super::default_logs(domain),
+        // Who runs may not have said anything yet.
+        let (folder, running) = match (&self.logs, read(environment)) {
+            (Some(folder), _) => (Some(folder.clone()), Vec::new()),
+            (None, Ok(report)) => (report.head.logs, report.daemons),
+            (None, Err(_)) => (super::default_logs(domain), Vec::new()),
         };
         let folder =
             folder.ok_or_else(|| Failure::new("logs are not kept; `rosless up --logs DIR` keeps them"))?;
-        let mut tails = self.tails(&folder)?;
+        let mut tails = self.tails(&folder, running.into_iter().map(|entry| entry.name))?;
         let width = tails.iter().map(|tail| tail.name.len()).max().unwrap_or_default();
         let print = |name: &str, line: &str| match environment.json() {
             true => output::json_line(&serde_json::json!({"name": name, "line": line})),
@@ -242,11 +234,12 @@ impl Logs {
         Ok(())
     }
 
-    fn tails(&self, folder: &Path) -> Result<Vec<Tail>> {
+    fn tails(&self, folder: &Path, running: impl Iterator<Item = String>) -> Result<Vec<Tail>> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let name = |path: PathBuf| Some(path.file_name()?.to_str()?.strip_suffix(".log")?.to_owned());
-        let mut known: Vec<_> = entries.filter_map(|entry| name(entry.path())).collect();
+        let mut known: Vec<_> = entries.filter_map(|entry| name(entry.path())).chain(running).collect();
         known.sort();
+        known.dedup();
         if known.is_empty() {
             return Err(Failure::nobody(format!(
                 "{} has no logs: `rosless up` writes them",

@@ -168,7 +168,7 @@ impl Ward<'_> {
             Stage::Running(running) => running.watch.as_ref().map(|watch| watch.counters),
             _ => None,
         };
-        let counters = counters.filter(|counters| !counters.is_clean());
+        let counters = counters.filter(|counters| *counters != Counters::default());
         Entry {
             name,
             state,
@@ -211,13 +211,16 @@ impl<'a> Supervision<'a> {
     ) -> Result<()> {
         let mut reporter = Reporter::find(Instant::now());
         reporter.iter().for_each(|reporter| reporter.supervisor.say(Word::Ready));
-        while stop.read(&mut [0]).is_err() && self.goes_on() {
+        while stop.read(&mut [0]).is_err() {
             let now = Instant::now();
             self.hear(now);
             let graph = self.lookout.as_mut().and_then(|lookout| lookout.nodes(now));
             self.start_what_is_due(&start, graph.as_ref(), now)?;
             self.bury(graph.as_ref(), now);
             self.board.tell(self.wards.iter().map(|ward| ward.entry(graph.as_ref())).collect());
+            if !self.goes_on() {
+                break;
+            }
             let next = self.next_look(now, reporter.as_mut().and_then(|reporter| reporter.report(now)));
             let running = self.wards.iter().filter_map(Ward::running);
             let signs = running.flat_map(|running| {

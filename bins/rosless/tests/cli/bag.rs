@@ -12,7 +12,7 @@ use std::{
 
 use rosless_bag::{Bag, Filter, Metadata};
 use rosless_graph::{Context, ContextOptions, EventLoop, Introspection};
-use rosless_tests::{BagJudge, Daemon, eventually};
+use rosless_tests::{BagJudge, Daemon, eventually, words};
 use rosless_wire::example_interfaces::srv::{AddTwoInts, AddTwoIntsResponse};
 use serde_json::Value;
 
@@ -119,20 +119,8 @@ fn what_is_recorded_is_told_played_cut_and_exported() {
 
     let listener =
         Daemon::spawn(world.command(&["topic", "echo", "--once", "/other", "std_msgs/msg/String"]));
-    let player = world.rosless(&[
-        "--json",
-        "bag",
-        "play",
-        &cut,
-        "-w",
-        "1",
-        "-r",
-        "4",
-        "--topics",
-        "/chatter",
-        "-m",
-        "/chatter:=/other",
-    ]);
+    let player = world
+        .rosless(&words(&format!("--json bag play {cut} -w 1 -r 4 --topics /chatter -m /chatter:=/other")));
     assert_eq!(player.code, 0, "{player:?}");
     let played: Value = serde_json::from_str(player.stdout.lines().last().unwrap()).unwrap();
     assert_eq!(played["messages"].as_u64().unwrap(), count(&piece, "/chatter"));
@@ -165,14 +153,8 @@ fn parts_pauses_and_stops_come_from_services_and_signals() {
     let before = messages(&bag);
     thread::sleep(Duration::from_millis(200));
     assert_eq!(messages(&bag), before, "nothing is written after the stop");
-    let record = world.rosless(&[
-        "service",
-        "call",
-        "/rosbag2_recorder/record",
-        "rosbag2_interfaces/srv/Record",
-        &format!("{{uri: {next}}}"),
-    ]);
-    assert!(record.stdout.contains("return_code=0"), "{record:?}");
+    let begun = ask_with(&world, "record", "Record", &format!("{{uri: {next}}}"));
+    assert!(begun.contains("return_code=0"), "{begun}");
     eventually("messages in the other folder", SOON, || messages(&next) > 2);
     end(recorder, 0);
 }
@@ -223,20 +205,8 @@ fn a_recording_that_was_killed_is_read_by_others_and_recovered_whole() {
 fn keys_pause_and_split_a_recording_and_write_snapshots() {
     let (world, folder) = (World::new(), Folder::new("keys"));
     let bag = folder.path("snap");
-    let arguments = [
-        "bag",
-        "record",
-        "/chatter",
-        "/map",
-        "-o",
-        &bag,
-        "--snapshot-mode",
-        "--before",
-        "1s",
-        "--after",
-        "500ms",
-    ];
-    let (recorder, mut terminal) = Daemon::spawn_at_terminal(world.command(&arguments));
+    let arguments = format!("bag record /chatter /map -o {bag} --snapshot-mode --before 1s --after 500ms");
+    let (recorder, mut terminal) = Daemon::spawn_at_terminal(world.command(&words(&arguments)));
     recorder.wait_for_line("s writes a snapshot", SOON);
     recorder.wait_for_line("Subscribed to topic '/map'", SOON);
     // What was said once, long before the snapshot, belongs to it if late joiners would get it.
@@ -326,18 +296,9 @@ fn services_actions_and_types_of_strangers_are_recorded() {
         let _stop = Stop(&stop);
         scope.spawn(|| teller(world.domain(), &stop));
         scope.spawn(|| stranger(world.domain(), &stop));
-        let recorder = Daemon::spawn(world.command(&[
-            "bag",
-            "record",
-            "/thing",
-            "-o",
-            &bag,
-            "--services",
-            "/add",
-            "/add_two_ints",
-            "--actions",
-            "/fibonacci",
-        ]));
+        let recorder = Daemon::spawn(world.command(&words(&format!(
+            "bag record /thing -o {bag} --services /add /add_two_ints --actions /fibonacci"
+        ))));
         for topic in ["/add/_service_event", "/fibonacci/_action/feedback", "/thing"] {
             recorder.wait_for_line(&format!("Subscribed to topic '{topic}'"), SOON);
         }
@@ -370,22 +331,12 @@ fn a_slow_disk_stalls_nobody_and_what_it_costs_is_told_and_written_down() {
     let (world, folder) = (World::new(), Folder::new("slow"));
     let bag = folder.path("slow");
     // Every write takes 0.3 s longer, as on a slow disk; the recorder stays our child and hears our signals.
-    let slow = [
-        "-qq",
-        "-D",
-        "-f",
-        "--seccomp-bpf",
-        "-o",
-        "/dev/null",
-        "-e",
-        "trace=pwrite64",
-        "-e",
-        "inject=pwrite64:delay_enter=300000",
-    ];
+    let slow =
+        words("-qq -D -f --seccomp-bpf -o /dev/null -e trace=pwrite64 -e inject=pwrite64:delay_enter=300000");
     let own = env!("CARGO_BIN_EXE_rosless");
     let record = [own, "bag", "record", "/chatter", "-o", &bag, "--max-cache-size", "400"];
     let mut probe = Command::new("strace");
-    if !probe.args(slow).arg("true").output().is_ok_and(|tried| tried.status.success()) {
+    if !probe.args(&slow).arg("true").output().is_ok_and(|tried| tried.status.success()) {
         assert!(std::env::var("CI").as_deref() != Ok("true"), "strace is missing or may not trace");
         writeln!(std::io::stderr(), "SKIPPED: no strace, so no slow disk").unwrap();
         return;
@@ -421,17 +372,8 @@ fn full_disk(size: &str, some: bool) {
     let own = env!("CARGO_BIN_EXE_rosless");
     let command = world.command_of("unshare", &["-m", "sh", "-c", script, "sh", &place, own, &copy, size]);
     let large = format!("{{data: {}}}", "x".repeat(100_000));
-    let _large = Daemon::spawn(world.command(&[
-        "topic",
-        "pub",
-        "-p",
-        "0",
-        "-r",
-        "50",
-        "/large",
-        "std_msgs/msg/String",
-        &large,
-    ]));
+    let publish = [&words("topic pub -p 0 -r 50 /large std_msgs/msg/String")[..], &[large.as_str()]].concat();
+    let _large = Daemon::spawn(world.command(&publish));
     let mut recorder = Daemon::spawn(command);
     eventually("it begins, or may not", SOON, || {
         recorder.try_wait().is_some() || recorder.output().contains("Recording to")

@@ -119,6 +119,13 @@ fn what_ros2_accepts_is_accepted() {
     // The publisher offers an endless lease: nothing comes, but the options are known.
     assert_eq!(wrong.code, 1, "{wrong:?}");
     assert!(wrong.stderr.contains("nobody publishes /clock: simulated time stands still"), "{wrong:?}");
+    let _simulation = world.publish(&["/clock", "rosgraph_msgs/msg/Clock", "{clock: {sec: 42}}"]);
+    let stamp =
+        ["topic", "pub", "--once", "-s", "-w", "0", "/stamped", "std_msgs/msg/Header", "{stamp: now}"];
+    let simulated = world.rosless(&stamp);
+    assert!(simulated.stdout.contains("Time(sec=42, nanosec=0)"), "{simulated:?}");
+    let untold = world.rosless(&["service", "echo", "/talker/get_parameters"]);
+    assert!(untold.code == 3 && untold.stderr.contains("service_introspection:=contents"), "{untold:?}");
     assert!(world.rosless(&["interface", "packages", "-a"]).stdout.contains("example_interfaces\n"));
     assert!(!world.rosless(&["interface", "packages", "-a"]).stdout.contains("std_msgs\n"));
     assert_eq!(world.rosless(&["wtf", "--report"]).code, 0);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use rosless_graph::{Context, ContextOptions, EventLoop, graph::Role};
-use rosless_tests::Daemon;
+use rosless_tests::{Daemon, words};
 
 use crate::world::{SOON, World, talkers_qos};
 
@@ -107,14 +107,8 @@ fn services_are_called() {
         "requester: making request: example_interfaces.srv.AddTwoInts_Request(a=2, b=40)\n\n\
          response:\nexample_interfaces.srv.AddTwoInts_Response(sum=42)\n\n",
     )]);
-    let nobody = world.rosless(&[
-        "service",
-        "call",
-        "/add_three",
-        "example_interfaces/srv/AddTwoInts",
-        "--timeout",
-        "0.5",
-    ]);
+    let nobody =
+        world.rosless(&words("service call /add_three example_interfaces/srv/AddTwoInts --timeout 0.5"));
     assert_eq!((nobody.code, nobody.stdout.as_str()), (3, ""), "{nobody:?}");
 }
 
@@ -162,6 +156,10 @@ fn parameters_are_read_and_set() {
             "  qos_overrides./parameter_events.publisher.depth\n  qos_overrides./parameter_events.publisher.durability\n  \
              qos_overrides./parameter_events.publisher.history\n  qos_overrides./parameter_events.publisher.reliability\n  \
              start_type_description_service\n  use_sim_time\n",
+        ),
+        (
+            &["param", "list", "/lc_talker", "-s", "--filter", "use_.*|sim|start$"],
+            "  use_sim_time\n",
         ),
         (&["param", "get", "/lc_talker", "use_sim_time"], "Boolean value is: False\n"),
         (&["param", "set", "/talker", "rate", "20"], "Set parameter successful\n"),
@@ -352,6 +350,8 @@ fn messages_and_requests_are_read_from_standard_input() {
     let published =
         fed(&["topic", "pub", "-1", "--stdin", "/listen", "std_msgs/msg/String"], "data: piped\n");
     assert!(published.contains("std_msgs.msg.String(data='piped')"), "{published}");
+    let goal = ["action", "send_goal", "--stdin", "/fibonacci", "example_interfaces/action/Fibonacci"];
+    assert!(fed(&goal, "order: 2\n").contains("Sending goal:\n     order: 2\n"));
     let call = ["service", "call", "--stdin", "/add_two_ints", "example_interfaces/srv/AddTwoInts", "--json"];
     assert_eq!(fed(&call, "{a: 40,\n b: 2}"), "{\"sum\":42}\n");
 }

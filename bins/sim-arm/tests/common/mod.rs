@@ -83,6 +83,14 @@ impl Rig {
         }
     }
 
+    /// Among so many nodes that listen to throws, all there.
+    #[track_caller]
+    pub(crate) fn among(domain: &DomainLease, ball_listeners: usize) -> Self {
+        let mut rig = Self::new(domain);
+        rig.wait_for_nodes(ball_listeners);
+        rig
+    }
+
     /// Waits until so many nodes (the arm, planners and viewers) listen to throws, the arm listens to angles and answers, and its posture is known.
     #[track_caller]
     pub(crate) fn wait_for_nodes(&mut self, ball_listeners: usize) {

@@ -11,7 +11,7 @@ use crate::{
     Gid, GidPrefix, Qos,
     config::DiscoveryRange,
     discovery_info::{self, GidSize, SpokenSizes},
-    graph::{Endpoint, EndpointKind, UserData},
+    graph::{Endpoint, EndpointKind, Peer, UserData},
     monotonic,
     network::InterfaceWatch,
     qos::{Durability, policy_name},
@@ -160,8 +160,15 @@ impl ContextInner {
                 self.change_graph(|graph| graph.remove_endpoint(&guid.into()));
             }
             Event::ParticipantDiscovered { dpd } => {
-                let vendor = dpd.vendor_id.as_bytes().into();
-                self.change_graph(|graph| graph.add_participant(Gid::from(dpd.guid).prefix(), vendor));
+                let peer = Peer {
+                    vendor: dpd.vendor_id.as_bytes().into(),
+                    enclave: enclave_of(&dpd.user_data),
+                    #[cfg(feature = "security")]
+                    is_secured: dpd.supports_security,
+                    #[cfg(not(feature = "security"))]
+                    is_secured: false,
+                };
+                self.change_graph(|graph| graph.add_participant(Gid::from(dpd.guid).prefix(), peer));
             }
             Event::EndpointsComplete { participant } => {
                 let mut prefix = [0; 12];
@@ -325,4 +332,10 @@ impl ContextInner {
         // RustDDS does not tell afterwards which of them it has matched, so its rule is applied once more.
         self.change_graph(|graph| graph.infer_matches(self.gid.prefix()));
     }
+}
+
+/// As every RMW writes it: `enclave=/lab/arm;` among others.
+fn enclave_of(user_data: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(user_data).ok()?;
+    text.split(';').find_map(|part| part.strip_prefix("enclave=")).map(str::to_owned)
 }

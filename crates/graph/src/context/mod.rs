@@ -190,9 +190,10 @@ impl Context {
         self.0.graph.borrow().clone()
     }
 
-    /// What happened to the samples and requests of all its subscriptions and services so far.
+    /// What happened to the samples and requests of all its subscriptions and services so far, and what it took.
     pub fn counters(&self) -> Counters {
-        self.0.counters.get()
+        let repairs = self.0.dds.dds.repairs();
+        Counters { sent_again: repairs.sent_again(), asked_again: repairs.asked(), ..self.0.counters.get() }
     }
 
     /// What it was made with.

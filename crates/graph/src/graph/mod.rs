@@ -38,11 +38,28 @@ impl std::fmt::Display for NodeName {
     }
 }
 
+/// What a participant announces of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Whose middleware it is.
+    pub vendor: Vendor,
+    /// The enclave it says it is in, as ROS does with and without DDS Security.
+    pub enclave: Option<String>,
+    /// It wants to be authenticated. Never known without the feature `security`.
+    pub is_secured: bool,
+}
+
+impl From<Vendor> for Peer {
+    fn from(vendor: Vendor) -> Self {
+        Self { vendor, enclave: None, is_secured: false }
+    }
+}
+
 /// The graph as this participant knows it. A snapshot: ask the context again for a newer one.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
-    /// Everyone discovery has found, whether or not more is known of them, and whose middleware it is.
-    participants: BTreeMap<GidPrefix, Vendor>,
+    /// Everyone discovery has found, whether or not more is known of them.
+    participants: BTreeMap<GidPrefix, Peer>,
     /// Those who said goodbye lately.
     left: VecDeque<GidPrefix>,
     /// Those all of whose endpoints have been found.
@@ -64,7 +81,12 @@ pub struct Graph {
 impl Graph {
     /// Whose middleware an endpoint is of. With DDS Security a gid does not tell, its participant's announcement does.
     pub fn vendor(&self, gid: &Gid) -> Vendor {
-        self.participants.get(&gid.prefix()).copied().unwrap_or_else(|| gid.vendor())
+        self.participants.get(&gid.prefix()).map_or_else(|| gid.vendor(), |peer| peer.vendor)
+    }
+
+    /// Everyone discovery has found.
+    pub fn peers(&self) -> impl Iterator<Item = (GidPrefix, &Peer)> {
+        self.participants.iter().map(|(prefix, peer)| (*prefix, peer))
     }
 
     /// Grows with every change; equal numbers mean equal graphs.
@@ -236,9 +258,11 @@ impl Graph {
     }
 
     /// A participant was discovered.
-    pub fn add_participant(&mut self, prefix: GidPrefix, vendor: Vendor) {
+    pub fn add_participant(&mut self, prefix: GidPrefix, peer: impl Into<Peer>) {
+        let peer = peer.into();
         self.left.retain(|left| *left != prefix);
-        if self.participants.insert(prefix, vendor) != Some(vendor) {
+        if self.participants.get(&prefix) != Some(&peer) {
+            self.participants.insert(prefix, peer);
             self.generation += 1;
         }
     }

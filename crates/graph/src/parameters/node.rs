@@ -203,11 +203,6 @@ impl Node {
         self.parameters().change(self, |store, judge| store.set_atomically(values, judge))
     }
 
-    /// Removes a dynamically typed parameter.
-    pub fn undeclare_parameter(&self, name: &str) -> Result<(), ParameterError> {
-        self.parameters().change(self, |store, _| store.undeclare(name).map(|()| Change::default()))
-    }
-
     /// Lets others set, and so create and remove, parameters that were never declared.
     pub fn allow_undeclared_parameters(&self) {
         let store = self.parameters().store.take().allow_undeclared();

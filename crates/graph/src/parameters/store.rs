@@ -147,19 +147,6 @@ impl ParameterStore {
         Ok(change)
     }
 
-    /// Removes a dynamically typed parameter.
-    pub fn undeclare(&mut self, name: &str) -> Result<(), ParameterError> {
-        let descriptor = self.descriptor(name)?;
-        if descriptor.read_only {
-            return Err(ParameterError::ReadOnly(name.to_owned()));
-        }
-        if !descriptor.dynamic_typing {
-            return Err(ParameterError::StaticallyTyped(name.to_owned()));
-        }
-        self.entries.remove(name);
-        Ok(())
-    }
-
     fn entry(&self, name: &str) -> Result<&Entry, ParameterError> {
         self.entries.get(name).ok_or_else(|| ParameterError::NotDeclared(name.to_owned()))
     }
@@ -462,11 +449,11 @@ mod tests {
     }
 
     #[test]
-    fn undeclaring_needs_dynamic_typing() {
+    fn removing_a_parameter_needs_dynamic_typing() {
         let mut store = store();
-        assert!(store.undeclare("rate").is_err());
-        assert!(store.undeclare("id").unwrap_err().to_string().contains("read-only"));
-        assert_eq!(store.undeclare("any"), Ok(()));
+        assert!(set(&mut store, "rate", V::NotSet).is_err());
+        assert!(set(&mut store, "id", V::NotSet).unwrap_err().contains("read-only"));
+        assert_eq!(set(&mut store, "any", V::NotSet).unwrap().deleted, [("any".to_owned(), V::Bool(true))]);
         assert!(!store.has("any"));
     }
 

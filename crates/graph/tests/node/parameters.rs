@@ -262,7 +262,13 @@ fn start(args: &str) -> Result<(), Error> {
     let events = EventLoop::new(&context)?;
     let (robot, _other) = (context.node("robot")?, context.node("other")?);
     robot.declare_parameter("rate", 1_i64)?;
-    events.run_for(&mut (), Duration::from_millis(50))
+    events.once(Duration::ZERO, |turned| *turned = true);
+    let mut turned = false;
+    let early = events.check_parameters();
+    let result = events.run_for(&mut turned, Duration::from_millis(50));
+    assert_eq!(turned, result.is_ok(), "nothing is said or done by whoever is refused");
+    assert_eq!(early.is_ok(), result.is_ok(), "{early:?}, {result:?}");
+    result
 }
 
 #[test]

@@ -9,14 +9,14 @@ use std::{
     time::Duration,
 };
 
-use crate::side::{Side, talk};
+use crate::side::{side, talk};
 use rosless_graph::{
     Context, ContextOptions, EventLoop, Graph, Qos, TopicQos,
     config::Distro,
     graph::Role,
     qos::{Durability, Reliability},
 };
-use rosless_tests::DomainLease;
+use rosless_tests::{DomainLease, Rig};
 use rosless_wire::{
     Message, example_interfaces::action::Fibonacci, rcl_interfaces::msg::Log, std_msgs::msg,
     std_srvs::srv::Trigger,
@@ -33,13 +33,13 @@ fn names(names: &[&str]) -> BTreeSet<String> {
 #[test]
 fn nodes_and_their_endpoints_are_seen_as_they_come_and_go() {
     let domain = DomainLease::acquire();
-    let mut robot = Side::new(&domain, "robot", ());
-    let mut observer = Side::new(&domain, "observer", ());
-    let graph = |side: &Side<()>| side.node.context().graph();
+    let mut robot = side(&domain, "robot", ());
+    let mut observer = side(&domain, "observer", ());
+    let graph = |side: &Rig<()>| side.node.context().graph();
 
     let arm = robot.node.context().node_in("arm", "/left").unwrap();
     let publisher = arm.publisher::<msg::String>("state".latched()).unwrap();
-    let server = robot.event_loop.serve::<Trigger>(&arm, "~/home", |_, _, responder| {
+    let server = robot.events.serve::<Trigger>(&arm, "~/home", |_, _, responder| {
         responder.reply(&Default::default());
     });
     talk("the arm with its endpoints", &mut robot, &mut observer, |_, observer| {
@@ -82,33 +82,33 @@ fn nodes_and_their_endpoints_are_seen_as_they_come_and_go() {
 #[test]
 fn a_process_that_ends_vanishes_at_once() {
     let domain = DomainLease::acquire();
-    let mut observer = Side::new(&domain, "observer", 0u32);
-    observer.event_loop.on_graph_change(|changes, _| *changes += 1);
-    let mut robot = Side::new(&domain, "robot", ());
+    let mut observer = side(&domain, "observer", 0u32);
+    observer.events.on_graph_change(|changes, _| *changes += 1);
+    let mut robot = side(&domain, "robot", ());
     let publisher = robot.node.publisher::<msg::String>("chatter").unwrap();
-    observer.event_loop.subscribe::<msg::String>(&observer.node, "chatter", |_, _| {}).unwrap();
+    observer.events.subscribe::<msg::String>(&observer.node, "chatter", |_, _| {}).unwrap();
     talk("the robot", &mut observer, &mut robot, |observer, _| {
         observer.node.context().graph().has_node("/robot") && publisher.matched() == 1
     });
     // What is asked and not answered must not keep the process on the network.
-    let client = robot.event_loop.client::<Trigger>(&robot.node, "nobody").unwrap();
+    let client = robot.events.client::<Trigger>(&robot.node, "nobody").unwrap();
     let own = client.clone();
     let patience = Duration::from_secs(60);
     client.call(&Default::default(), patience, move |_, _| drop(own));
-    let action = robot.event_loop.action_client::<Fibonacci>(&robot.node, "nothing").unwrap();
+    let action = robot.events.action_client::<Fibonacci>(&robot.node, "nothing").unwrap();
     let own = action.clone();
     action.send_goal(Default::default(), patience, patience, move |_, _| assert!(own.is_ready()));
     drop((publisher, client, action));
     drop(robot);
-    let changes = observer.state;
+    let changes = observer.seen;
     let context = observer.node.context().clone();
     // Far below the lease of 10 s: it was told, not timed out.
-    let gone = observer.event_loop.run_until(&mut observer.state, Duration::from_secs(4), |_| {
+    let gone = observer.events.run_until(&mut observer.seen, Duration::from_secs(4), |_| {
         let graph = context.graph();
         !graph.has_node("/robot") && graph.publishers("/chatter").is_empty()
     });
     assert!(gone.unwrap(), "the node is still there");
-    assert!(observer.state > changes);
+    assert!(observer.seen > changes);
 }
 
 #[test]
@@ -118,8 +118,8 @@ fn both_sizes_of_gid_are_understood() {
     options.settings.environment.distro = Some(Distro::Humble);
     let old = Context::new(options).unwrap();
     let node = old.node("from_humble").unwrap();
-    let mut old = Side { state: (), event_loop: EventLoop::new(&old).unwrap(), node };
-    let mut new = Side::new(&domain, "from_jazzy", ());
+    let mut old = Rig { seen: (), events: EventLoop::new(&old).unwrap(), node, domain: domain.clone() };
+    let mut new = side(&domain, "from_jazzy", ());
     talk("both nodes on both sides", &mut old, &mut new, |old, new| {
         [old, new]
             .iter()
@@ -132,46 +132,44 @@ fn both_sizes_of_gid_are_understood() {
 #[test]
 fn log_records_reach_rosout_in_the_name_of_their_node() {
     let domain = DomainLease::acquire();
-    let mut robot = Side::new(&domain, "robot", ());
+    let mut robot = side(&domain, "robot", ());
     let arm = robot.node.context().node_in("arm", "/left").unwrap();
     log::warn!(target: arm.logger(), "the elbow is warm");
     log::info!("nobody in particular");
-    let mut observer = Side::new(&domain, "observer", Vec::<Log>::new());
+    let mut observer = side(&domain, "observer", Vec::<Log>::new());
     observer
-        .event_loop
+        .events
         .subscribe::<Log>(&observer.node, ("/rosout", Qos::rosout()), |records: &mut Vec<Log>, sample| {
             if sample.message.msg.contains("elbow") || sample.message.msg.contains("particular") {
                 records.push(sample.message);
             }
         })
         .unwrap();
-    talk("two records", &mut robot, &mut observer, |_, observer| observer.state.len() == 2);
+    talk("two records", &mut robot, &mut observer, |_, observer| observer.seen.len() == 2);
     let mut records: Vec<_> =
-        observer.state.iter().map(|r| (r.name.as_str(), r.level, r.msg.as_str())).collect();
+        observer.seen.iter().map(|r| (r.name.as_str(), r.level, r.msg.as_str())).collect();
     records.sort();
     assert_eq!(
         records,
         [("left.arm", Log::WARN, "the elbow is warm"), ("robot", Log::INFO, "nobody in particular")]
     );
-    assert!(
-        observer.state.iter().all(|record| record.file.ends_with("discovery.rs") && record.stamp.sec > 0)
-    );
+    assert!(observer.seen.iter().all(|record| record.file.ends_with("discovery.rs") && record.stamp.sec > 0));
 }
 
 #[test]
 fn more_news_than_the_queue_holds_is_made_up_for() {
     const PUBLISHERS: usize = 2300;
     let domain = DomainLease::acquire();
-    let mut observer = Side::new(&domain, "observer", ());
-    let mut robot = Side::new(&domain, "robot", ());
+    let mut observer = side(&domain, "observer", ());
+    let mut robot = side(&domain, "robot", ());
     talk("the robot", &mut observer, &mut robot, |observer, _| {
         observer.node.context().graph().has_node("/robot")
     });
     // The observer does not look while these come.
     let make = |n| robot.node.publisher::<msg::String>(&format!("topic_{n}")).unwrap();
     let publishers: Vec<_> = (0..PUBLISHERS).map(make).collect();
-    let mut watcher = Side::new(&domain, "watcher", ());
-    let seen = |side: &Side<()>| {
+    let mut watcher = side(&domain, "watcher", ());
+    let seen = |side: &Rig<()>| {
         let graph = side.node.context().graph();
         publishers.iter().filter(|publisher| graph.endpoint(&publisher.gid()).is_some()).count()
     };
@@ -184,7 +182,7 @@ fn more_news_than_the_queue_holds_is_made_up_for() {
 #[test]
 fn a_newcomer_knows_when_it_has_heard_everybody() {
     let domain = DomainLease::acquire();
-    let sides: Vec<_> = (0..3).map(|i| Side::new(&domain, &format!("resident_{i}"), ())).collect();
+    let sides: Vec<_> = (0..3).map(|i| side(&domain, &format!("resident_{i}"), ())).collect();
     let done = Arc::new(AtomicBool::new(false));
     // The residents run while the newcomer, in a thread of its own, looks around.
     let (id, finished) = (domain.id(), done.clone());
@@ -198,7 +196,7 @@ fn a_newcomer_knows_when_it_has_heard_everybody() {
     });
     while !done.load(Ordering::SeqCst) {
         for side in &sides {
-            side.event_loop.run_for(&mut (), Duration::from_millis(2)).unwrap();
+            side.events.run_for(&mut (), Duration::from_millis(2)).unwrap();
         }
     }
     let (heard, nodes) = newcomer.join().unwrap();

@@ -14,7 +14,7 @@ use rosless_graph::{Error, EventLoop, Sample, TopicQos, monotonic, now};
 use rosless_tests::DomainLease;
 use rosless_wire::std_msgs::msg;
 
-use crate::side::Side;
+use crate::side::side;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -25,38 +25,38 @@ fn millis(millis: u64) -> Duration {
 #[test]
 fn timers_fire_in_the_order_of_their_deadlines_and_can_be_cancelled() {
     let domain = DomainLease::acquire();
-    let mut side = Side::new(&domain, "clock", Vec::<&str>::new());
-    let handle = side.event_loop.handle();
-    side.event_loop.once(millis(30), |log: &mut Vec<&str>| log.push("second"));
-    side.event_loop.once(millis(10), move |log: &mut Vec<&str>| {
+    let mut side = side(&domain, "clock", Vec::<&str>::new());
+    let handle = side.events.handle();
+    side.events.once(millis(30), |log: &mut Vec<&str>| log.push("second"));
+    side.events.once(millis(10), move |log: &mut Vec<&str>| {
         log.push("first");
         // Set from inside a callback.
         handle.once(millis(40), |log: &mut Vec<&str>| log.push("third"));
     });
-    side.event_loop.once(millis(20), |log: &mut Vec<&str>| log.push("never")).cancel();
-    let done = side.event_loop.run_until(&mut side.state, PATIENCE, |log| log.len() == 3);
+    side.events.once(millis(20), |log: &mut Vec<&str>| log.push("never")).cancel();
+    let done = side.events.run_until(&mut side.seen, PATIENCE, |log| log.len() == 3);
     assert!(done.unwrap());
-    assert_eq!(side.state, ["first", "second", "third"]);
+    assert_eq!(side.seen, ["first", "second", "third"]);
 }
 
 #[test]
 fn a_periodic_timer_keeps_its_schedule_and_skips_what_it_missed() {
     let domain = DomainLease::acquire();
-    let mut side = Side::new(&domain, "clock", Vec::<Duration>::new());
+    let mut side = side(&domain, "clock", Vec::<Duration>::new());
     let start = monotonic();
-    side.event_loop.timer(millis(20), |ticks: &mut Vec<Duration>| {
+    side.events.timer(millis(20), |ticks: &mut Vec<Duration>| {
         ticks.push(monotonic());
         if ticks.len() == 2 {
             // A callback that is far too slow.
             thread::sleep(millis(110));
         }
     });
-    assert!(side.event_loop.run_until(&mut side.state, PATIENCE, |ticks| ticks.len() == 4).unwrap());
-    for (index, tick) in side.state.iter().enumerate() {
+    assert!(side.events.run_until(&mut side.seen, PATIENCE, |ticks| ticks.len() == 4).unwrap());
+    for (index, tick) in side.seen.iter().enumerate() {
         assert!(*tick >= start + millis(20) * (index as u32 + 1), "tick {index} came early");
     }
     // Between the slow callback and the next tick lies a period again, not a burst of five.
-    assert!(side.state[3] - side.state[2] >= millis(15));
+    assert!(side.seen[3] - side.seen[2] >= millis(15));
 }
 
 /// Wants one thing done at its deadline, and another because of it.
@@ -101,8 +101,8 @@ fn an_engine_is_woken_at_its_deadline_and_drained_until_nothing_is_left() {
     let domain = DomainLease::acquire();
     let deadline = monotonic() + millis(30);
     let alarm = Alarm { deadline: Some(deadline), ..Alarm::default() };
-    let mut side = Side::new(&domain, "engine", App { alarm, ..App::default() });
-    side.event_loop.drive(
+    let mut side = side(&domain, "engine", App { alarm, ..App::default() });
+    side.events.drive(
         |app, with: &mut dyn FnMut(&mut Alarm)| with(&mut app.alarm),
         |app, output| {
             app.done.push(output);
@@ -112,41 +112,41 @@ fn an_engine_is_woken_at_its_deadline_and_drained_until_nothing_is_left() {
             }
         },
     );
-    side.state.alarm.handle("first", now());
-    assert!(side.event_loop.run_until(&mut side.state, PATIENCE, |app| app.done.len() == 3).unwrap());
-    assert_eq!(side.state.done, ["first", "timed out", "told"]);
-    assert_eq!(side.state.alarm.woken.len(), 1);
-    assert!(side.state.alarm.woken[0] >= deadline);
+    side.seen.alarm.handle("first", now());
+    assert!(side.events.run_until(&mut side.seen, PATIENCE, |app| app.done.len() == 3).unwrap());
+    assert_eq!(side.seen.done, ["first", "timed out", "told"]);
+    assert_eq!(side.seen.alarm.woken.len(), 1);
+    assert!(side.seen.alarm.woken[0] >= deadline);
 }
 
 #[test]
 fn a_cancelled_timer_is_silent_and_the_others_go_on() {
     let domain = DomainLease::acquire();
-    let mut side = Side::new(&domain, "timers", Vec::new());
-    let handle = side.event_loop.handle();
+    let mut side = side(&domain, "timers", Vec::new());
+    let handle = side.events.handle();
     let note = |what: &'static str| move |fired: &mut Vec<&'static str>| fired.push(what);
-    let silent = side.event_loop.timer(millis(10), note("cancelled"));
-    let repeated = side.event_loop.timer(millis(5), note("repeated"));
-    side.event_loop.once(millis(1), move |_| silent.cancel());
-    side.event_loop.once(millis(60), note("last"));
-    assert!(side.event_loop.run_until(&mut side.state, PATIENCE, |fired| fired.contains(&"last")).unwrap());
-    assert!(side.state.iter().filter(|what| **what == "repeated").count() >= 2, "{:?}", side.state);
-    assert!(!side.state.contains(&"cancelled"), "{:?}", side.state);
+    let silent = side.events.timer(millis(10), note("cancelled"));
+    let repeated = side.events.timer(millis(5), note("repeated"));
+    side.events.once(millis(1), move |_| silent.cancel());
+    side.events.once(millis(60), note("last"));
+    assert!(side.events.run_until(&mut side.seen, PATIENCE, |fired| fired.contains(&"last")).unwrap());
+    assert!(side.seen.iter().filter(|what| **what == "repeated").count() >= 2, "{:?}", side.seen);
+    assert!(!side.seen.contains(&"cancelled"), "{:?}", side.seen);
     // A timer that has moved on since it was set is found, too.
     repeated.cancel();
-    side.state.clear();
+    side.seen.clear();
     handle.once(millis(40), note("end"));
-    assert!(side.event_loop.run_until(&mut side.state, PATIENCE, |fired| fired.contains(&"end")).unwrap());
-    assert_eq!(side.state, ["end"]);
+    assert!(side.events.run_until(&mut side.seen, PATIENCE, |fired| fired.contains(&"end")).unwrap());
+    assert_eq!(side.seen, ["end"]);
 }
 
 #[test]
 fn a_descriptor_is_watched_until_its_callback_has_enough() {
     let domain = DomainLease::acquire();
-    let mut side = Side::new(&domain, "reader", String::new());
+    let mut side = side(&domain, "reader", String::new());
     let (mut ours, theirs) = UnixStream::pair().unwrap();
     theirs.set_nonblocking(true).unwrap();
-    side.event_loop
+    side.events
         .watch(theirs, |text: &mut String, stream| {
             let mut buffer = [0; 64];
             while let Ok(length @ 1..) = stream.read(&mut buffer) {
@@ -156,9 +156,9 @@ fn a_descriptor_is_watched_until_its_callback_has_enough() {
         })
         .unwrap();
     ours.write_all(b"go on, ").unwrap();
-    assert!(side.event_loop.run_until(&mut side.state, PATIENCE, |text| text == "go on, ").unwrap());
+    assert!(side.events.run_until(&mut side.seen, PATIENCE, |text| text == "go on, ").unwrap());
     ours.write_all(b"stop").unwrap();
-    assert!(side.event_loop.run_until(&mut side.state, PATIENCE, |text| text == "go on, stop").unwrap());
+    assert!(side.events.run_until(&mut side.seen, PATIENCE, |text| text == "go on, stop").unwrap());
     // The callback had enough, so its end is closed and writing fails.
     assert!(ours.write_all(b"more").is_err());
 }
@@ -166,14 +166,14 @@ fn a_descriptor_is_watched_until_its_callback_has_enough() {
 #[test]
 fn a_stopped_loop_says_so_and_can_run_again() {
     let domain = DomainLease::acquire();
-    let mut side = Side::new(&domain, "stopper", ());
-    let handle = side.event_loop.handle();
-    let timer = side.event_loop.timer(millis(5), move |_| handle.stop());
-    side.event_loop.run(&mut side.state).unwrap();
-    let interrupted = side.event_loop.run_until(&mut side.state, PATIENCE, |_| false);
+    let mut side = side(&domain, "stopper", ());
+    let handle = side.events.handle();
+    let timer = side.events.timer(millis(5), move |_| handle.stop());
+    side.events.run(&mut side.seen).unwrap();
+    let interrupted = side.events.run_until(&mut side.seen, PATIENCE, |_| false);
     assert!(matches!(interrupted, Err(Error::Interrupted)));
     timer.cancel();
-    assert!(!side.event_loop.run_until(&mut side.state, Duration::ZERO, |_| false).unwrap());
+    assert!(!side.events.run_until(&mut side.seen, Duration::ZERO, |_| false).unwrap());
 }
 
 #[test]
@@ -185,10 +185,10 @@ fn what_comes_while_a_callback_blocks_is_acknowledged_and_delivered_after_it() {
     thread::scope(|scope| {
         let domain = &domain;
         scope.spawn(move || {
-            let mut publishing = Side::new(domain, "publisher", ());
+            let mut publishing = side(domain, "publisher", ());
             let publisher = publishing.node.publisher::<msg::String>("t".keep_all()).unwrap();
             let matched = |_: &mut ()| publisher.matched() == 1;
-            assert!(publishing.event_loop.run_until(&mut publishing.state, PATIENCE, matched).unwrap());
+            assert!(publishing.events.run_until(&mut publishing.seen, PATIENCE, matched).unwrap());
             for number in 0..SAMPLES {
                 publisher.publish(&msg::String { data: number.to_string() });
             }
@@ -196,17 +196,17 @@ fn what_comes_while_a_callback_blocks_is_acknowledged_and_delivered_after_it() {
             // This side does not turn either, and stays.
             let _ = end.recv_timeout(PATIENCE);
         });
-        let mut listening = Side::new(domain, "listener", Vec::new());
+        let mut listening = side(domain, "listener", Vec::new());
         let callback = move |heard: &mut Vec<String>, sample: Sample<msg::String>| {
             if heard.is_empty() {
                 assert!(told.recv_timeout(2 * PATIENCE).unwrap(), "everything is acknowledged meanwhile");
             }
             heard.push(sample.message.data);
         };
-        listening.event_loop.subscribe(&listening.node, "t".keep_all(), callback).unwrap();
+        listening.events.subscribe(&listening.node, "t".keep_all(), callback).unwrap();
         let all = |heard: &mut Vec<String>| heard.len() == SAMPLES;
-        assert!(listening.event_loop.run_until(&mut listening.state, PATIENCE, all).unwrap());
-        assert_eq!(listening.state, (0..SAMPLES).map(|number| number.to_string()).collect::<Vec<_>>());
+        assert!(listening.events.run_until(&mut listening.seen, PATIENCE, all).unwrap());
+        assert_eq!(listening.seen, (0..SAMPLES).map(|number| number.to_string()).collect::<Vec<_>>());
         done.send(()).unwrap();
     });
 }
@@ -214,7 +214,7 @@ fn what_comes_while_a_callback_blocks_is_acknowledged_and_delivered_after_it() {
 #[test]
 fn a_context_has_one_event_loop() {
     let domain = DomainLease::acquire();
-    let side = Side::new(&domain, "lonely", ());
+    let side = side(&domain, "lonely", ());
     let second = EventLoop::<()>::new(side.node.context());
     assert!(matches!(second, Err(Error::LoopExists)));
 }

@@ -11,7 +11,7 @@ use rosless_wire::{
     std_msgs::msg,
 };
 
-use crate::{process::example, side::Side};
+use crate::{process::example, side::side};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -46,22 +46,21 @@ fn parameters_that_fit_are_taken_and_others_refused_with_the_reason() {
 fn a_managed_talker_speaks_when_it_is_activated() {
     let domain = DomainLease::acquire();
     let _talker = run(&domain, "lifecycle", &[]);
-    let mut side = Side::new(&domain, "manager", (Vec::new(), Vec::<String>::new()));
-    let client = side.event_loop.client::<ChangeState>(&side.node, "/managed_talker/change_state").unwrap();
-    side.event_loop
+    let mut side = side(&domain, "manager", (Vec::new(), Vec::<String>::new()));
+    let client = side.events.client::<ChangeState>(&side.node, "/managed_talker/change_state").unwrap();
+    side.events
         .subscribe::<msg::String>(&side.node, "chatter", |(_, heard), sample| heard.push(sample.message.data))
         .unwrap();
     for (done, id) in
         [Transition::TRANSITION_CONFIGURE, Transition::TRANSITION_ACTIVATE].into_iter().enumerate()
     {
-        assert!(side.state.1.is_empty(), "it speaks before it is active");
+        assert!(side.seen.1.is_empty(), "it speaks before it is active");
         let request = ChangeStateRequest { transition: Transition { id, ..Default::default() } };
         client.call(&request, PATIENCE, |(answers, _), answer| answers.push(answer));
-        let answered =
-            side.event_loop.run_until(&mut side.state, PATIENCE, |(answers, _)| answers.len() > done);
-        assert!(answered.unwrap() && side.state.0[done].as_ref().is_ok_and(|answer| answer.success));
+        let answered = side.events.run_until(&mut side.seen, PATIENCE, |(answers, _)| answers.len() > done);
+        assert!(answered.unwrap() && side.seen.0[done].as_ref().is_ok_and(|answer| answer.success));
     }
-    let heard = side.event_loop.run_until(&mut side.state, PATIENCE, |(_, heard)| !heard.is_empty());
+    let heard = side.events.run_until(&mut side.seen, PATIENCE, |(_, heard)| !heard.is_empty());
     assert!(heard.unwrap(), "it is active and silent");
 }
 
@@ -81,14 +80,14 @@ fn a_watcher_sees_who_comes_and_goes_counts_bytes_and_passes_on_what_is_typed() 
     dog.wait_for_line("silence", PATIENCE);
 
     writeln!(stdin, "tea is ready").unwrap();
-    let mut late = Side::new(&domain, "late", Vec::<String>::new());
+    let mut late = side(&domain, "late", Vec::<String>::new());
     let latched = rosless_graph::TopicQos::latched("announcement");
-    late.event_loop
+    late.events
         .subscribe::<msg::String>(&late.node, latched, |heard, sample| heard.push(sample.message.data))
         .unwrap();
-    let heard = late.event_loop.run_until(&mut late.state, PATIENCE, |heard| !heard.is_empty());
+    let heard = late.events.run_until(&mut late.seen, PATIENCE, |heard| !heard.is_empty());
     assert!(heard.unwrap(), "{}", watcher.output());
-    assert_eq!(late.state, ["tea is ready"]);
+    assert_eq!(late.seen, ["tea is ready"]);
     drop(stdin);
     assert_eq!(watcher.wait(PATIENCE).code(), Some(0));
 }

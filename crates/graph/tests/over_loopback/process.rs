@@ -6,12 +6,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::side::Side;
+use crate::side::side;
 use rosless_graph::{
     CRASHED, Sample,
     supervision::{Ear, Word},
 };
-use rosless_tests::{Daemon, DomainLease, Usage, eventually};
+use rosless_tests::{Daemon, DomainLease, Rig, Usage, eventually};
 use rosless_wire::std_msgs::msg;
 
 /// Cargo builds examples before it runs tests, beside the directory of this test's own executable.
@@ -42,10 +42,10 @@ fn limited(domain: &DomainLease, limits: &str) -> Daemon {
 }
 
 /// Remembers every text on `topic`.
-fn listener(domain: &DomainLease, topic: &str) -> Side<Vec<String>> {
-    let listener = Side::new(domain, "listener", Vec::new());
+fn listener(domain: &DomainLease, topic: &str) -> Rig<Vec<String>> {
+    let listener = side(domain, "listener", Vec::new());
     let hear = |heard: &mut Vec<String>, sample: Sample<msg::String>| heard.push(sample.message.data);
-    listener.event_loop.subscribe(&listener.node, topic, hear).unwrap();
+    listener.events.subscribe(&listener.node, topic, hear).unwrap();
     listener
 }
 
@@ -58,14 +58,14 @@ fn a_talker_is_heard_until_it_is_interrupted_and_then_vanishes() {
         talker(&domain, &["--ros-args", "-r", "__node:=parrot", "-r", "chatter:=news", "-r", "__ns:=/zoo"]);
     let mut listener = listener(&domain, "/zoo/news");
     let context = listener.node.context().clone();
-    let heard = listener.event_loop.run_until(&mut listener.state, PATIENCE, |heard| heard.len() >= 2);
+    let heard = listener.events.run_until(&mut listener.seen, PATIENCE, |heard| heard.len() >= 2);
     assert!(heard.unwrap(), "nothing heard; the talker said:\n{}", talker.output());
     assert!(context.graph().has_node("/zoo/parrot"));
     talker.wait_for_line("[INFO]", PATIENCE);
     talker.signal("INT");
     let gone = listener
-        .event_loop
-        .run_until(&mut listener.state, Duration::from_secs(5), |_| !context.graph().has_node("/zoo/parrot"));
+        .events
+        .run_until(&mut listener.seen, Duration::from_secs(5), |_| !context.graph().has_node("/zoo/parrot"));
     assert!(gone.unwrap(), "the node is still there");
     assert_eq!(talker.wait(PATIENCE).code(), Some(0));
     assert!(!talker.output().contains("rustdds"), "noise of the DDS stack:\n{}", talker.output());
@@ -77,12 +77,12 @@ fn a_closed_terminal_is_a_reason_to_say_goodbye() {
     let mut talker = talker(&domain, &[]);
     let mut listener = listener(&domain, "/chatter");
     let context = listener.node.context().clone();
-    let heard = listener.event_loop.run_until(&mut listener.state, PATIENCE, |heard| !heard.is_empty());
+    let heard = listener.events.run_until(&mut listener.seen, PATIENCE, |heard| !heard.is_empty());
     assert!(heard.unwrap(), "nothing heard; the talker said:\n{}", talker.output());
     talker.signal("HUP");
     assert_eq!(talker.wait(PATIENCE).code(), Some(0), "{}", talker.output());
     // Sooner than its lease of 10 s would tell.
-    let gone = listener.event_loop.run_until(&mut listener.state, Duration::from_secs(5), |_| {
+    let gone = listener.events.run_until(&mut listener.seen, Duration::from_secs(5), |_| {
         context.graph().publishers("/chatter").is_empty()
     });
     assert!(gone.unwrap(), "the talker's writer is still there");
@@ -93,13 +93,12 @@ fn a_stopped_and_continued_process_goes_on() {
     let domain = DomainLease::acquire();
     let talker = talker(&domain, &[]);
     let mut listener = listener(&domain, "/chatter");
-    assert!(listener.event_loop.run_until(&mut listener.state, PATIENCE, |heard| !heard.is_empty()).unwrap());
+    assert!(listener.events.run_until(&mut listener.seen, PATIENCE, |heard| !heard.is_empty()).unwrap());
     talker.signal("STOP");
-    listener.event_loop.run_for(&mut listener.state, Duration::from_millis(300)).unwrap();
-    let before = listener.state.len();
+    listener.events.run_for(&mut listener.seen, Duration::from_millis(300)).unwrap();
+    let before = listener.seen.len();
     talker.signal("CONT");
-    let more =
-        listener.event_loop.run_until(&mut listener.state, PATIENCE, |heard| heard.len() >= before + 2);
+    let more = listener.events.run_until(&mut listener.seen, PATIENCE, |heard| heard.len() >= before + 2);
     assert!(more.unwrap(), "silent after SIGCONT");
 }
 
@@ -109,19 +108,18 @@ fn a_process_that_was_stopped_for_longer_than_its_lease_is_heard_again() {
     let talker = talker(&domain, &[]);
     let mut listener = listener(&domain, "/chatter");
     let context = listener.node.context().clone();
-    assert!(listener.event_loop.run_until(&mut listener.state, PATIENCE, |heard| !heard.is_empty()).unwrap());
+    assert!(listener.events.run_until(&mut listener.seen, PATIENCE, |heard| !heard.is_empty()).unwrap());
     talker.signal("STOP");
-    let lost = listener.event_loop.run_until(&mut listener.state, Duration::from_secs(40), |_| {
+    let lost = listener.events.run_until(&mut listener.seen, Duration::from_secs(40), |_| {
         context.graph().publishers("/chatter").is_empty()
     });
     assert!(lost.unwrap(), "a silent participant stays for ever");
-    let before = listener.state.len();
+    let before = listener.seen.len();
     talker.signal("CONT");
-    let more =
-        listener.event_loop.run_until(&mut listener.state, PATIENCE, |heard| heard.len() >= before + 2);
+    let more = listener.events.run_until(&mut listener.seen, PATIENCE, |heard| heard.len() >= before + 2);
     assert!(more.unwrap(), "not heard after it came back");
     let known =
-        listener.event_loop.run_until(&mut listener.state, PATIENCE, |_| context.graph().has_node("/talker"));
+        listener.events.run_until(&mut listener.seen, PATIENCE, |_| context.graph().has_node("/talker"));
     assert!(known.unwrap(), "its node has no name after it came back");
 }
 

@@ -2,7 +2,7 @@
 
 use std::{convert::Infallible, time::Duration};
 
-use crate::side::{Side, talk};
+use crate::side::{side, talk};
 use rosless_graph::{
     CallError, Context, ContextOptions, EventLoop, Introspection, Responder, Sample, config::Distro,
 };
@@ -40,26 +40,26 @@ const LONG: Duration = Duration::from_secs(20);
 #[test]
 fn a_call_waits_for_its_server_and_gets_its_own_answer() {
     let domain = DomainLease::acquire();
-    let mut caller = Side::new(&domain, "caller", Answers::new());
-    let client = caller.event_loop.client::<AddTwoInts>(&caller.node, "add").unwrap();
+    let mut caller = side(&domain, "caller", Answers::new());
+    let client = caller.events.client::<AddTwoInts>(&caller.node, "add").unwrap();
     // Called before anybody serves.
     client.call(&request(1, 2), LONG, remember);
-    let mut server = Side::new(&domain, "server", 0);
+    let mut server = side(&domain, "server", 0);
     server
-        .event_loop
+        .events
         .serve::<AddTwoInts>(&server.node, "add", |served, request, responder| {
             *served += 1;
             responder.reply(&AddTwoIntsResponse { sum: request.a + request.b });
         })
         .unwrap();
-    talk("the first answer", &mut caller, &mut server, |caller, _| caller.state.len() == 1);
+    talk("the first answer", &mut caller, &mut server, |caller, _| caller.seen.len() == 1);
     for i in 0..100 {
         client.call(&request(i, 1000), LONG, remember);
     }
-    talk("100 answers", &mut caller, &mut server, |caller, _| caller.state.len() == 101);
+    talk("100 answers", &mut caller, &mut server, |caller, _| caller.seen.len() == 101);
     let expected: Answers = [3].into_iter().chain((0..100).map(|i| i + 1000)).map(Ok).collect();
-    assert_eq!(caller.state, expected);
-    assert_eq!(server.state, 101);
+    assert_eq!(caller.seen, expected);
+    assert_eq!(server.seen, 101);
     assert_eq!(client.pending(), 0);
 }
 
@@ -67,55 +67,53 @@ fn a_call_waits_for_its_server_and_gets_its_own_answer() {
 fn answers_may_come_later_and_reach_only_the_asker() {
     let domain = DomainLease::acquire();
     type Kept = Vec<(i64, Responder<AddTwoInts>)>;
-    let mut server = Side::new(&domain, "server", Kept::new());
+    let mut server = side(&domain, "server", Kept::new());
     server
-        .event_loop
+        .events
         .serve::<AddTwoInts>(&server.node, "add", |kept: &mut Kept, request, responder| {
             kept.push((request.a + request.b, responder));
         })
         .unwrap();
-    let mut caller = Side::new(&domain, "caller", (Answers::new(), Answers::new()));
-    let first = caller.event_loop.client::<AddTwoInts>(&caller.node, "add").unwrap();
-    let second = caller.event_loop.client::<AddTwoInts>(&caller.node, "add").unwrap();
+    let mut caller = side(&domain, "caller", (Answers::new(), Answers::new()));
+    let first = caller.events.client::<AddTwoInts>(&caller.node, "add").unwrap();
+    let second = caller.events.client::<AddTwoInts>(&caller.node, "add").unwrap();
     first.call(&request(1, 1), LONG, |state: &mut (Answers, Answers), result| remember(&mut state.0, result));
     second
         .call(&request(2, 2), LONG, |state: &mut (Answers, Answers), result| remember(&mut state.1, result));
-    talk("two requests", &mut caller, &mut server, |_, server| server.state.len() == 2);
+    talk("two requests", &mut caller, &mut server, |_, server| server.seen.len() == 2);
     // In the reverse order.
-    for (sum, responder) in server.state.drain(..).rev().collect::<Vec<_>>() {
+    for (sum, responder) in server.seen.drain(..).rev().collect::<Vec<_>>() {
         responder.reply(&AddTwoIntsResponse { sum });
     }
-    talk("two answers", &mut caller, &mut server, |caller, _| {
-        caller.state.0.len() + caller.state.1.len() == 2
-    });
-    assert_eq!(caller.state, (vec![Ok(2)], vec![Ok(4)]));
+    talk("two answers", &mut caller, &mut server, |caller, _| caller.seen.0.len() + caller.seen.1.len() == 2);
+    assert_eq!(caller.seen, (vec![Ok(2)], vec![Ok(4)]));
 }
 
 #[test]
 fn failed_calls_say_why() {
     let domain = DomainLease::acquire();
-    let mut caller = Side::new(&domain, "caller", Answers::new());
-    let nobody = caller.event_loop.client::<AddTwoInts>(&caller.node, "nobody").unwrap();
-    let silent = caller.event_loop.client::<AddTwoInts>(&caller.node, "silent").unwrap();
-    let mut server = Side::new(&domain, "server", Vec::new());
+    let mut caller = side(&domain, "caller", Answers::new());
+    let nobody = caller.events.client::<AddTwoInts>(&caller.node, "nobody").unwrap();
+    let silent = caller.events.client::<AddTwoInts>(&caller.node, "silent").unwrap();
+    let mut server = side(&domain, "server", Vec::new());
     let service = server
-        .event_loop
+        .events
         .serve::<AddTwoInts>(&server.node, "silent", |kept: &mut Vec<_>, _, responder| kept.push(responder))
         .unwrap();
     talk("the server", &mut caller, &mut server, |_, _| silent.is_ready());
     assert!(!nobody.is_ready());
     let short = Duration::from_millis(200);
     nobody.call(&request(0, 0), short, remember);
-    talk("no server", &mut caller, &mut server, |caller, _| caller.state.len() == 1);
+    talk("no server", &mut caller, &mut server, |caller, _| caller.seen.len() == 1);
     silent.call(&request(0, 0), short, remember);
-    talk("no answer", &mut caller, &mut server, |caller, _| caller.state.len() == 2);
+    talk("no answer", &mut caller, &mut server, |caller, _| caller.seen.len() == 2);
     silent.call(&request(0, 0), LONG, remember);
-    talk("the request", &mut caller, &mut server, |_, server| server.state.len() == 2);
+    talk("the request", &mut caller, &mut server, |_, server| server.seen.len() == 2);
     service.close();
-    talk("the server leaves", &mut caller, &mut server, |caller, _| caller.state.len() == 3);
+    talk("the server leaves", &mut caller, &mut server, |caller, _| caller.seen.len() == 3);
     let name = |name: &str| name.to_owned();
     assert_eq!(
-        caller.state,
+        caller.seen,
         [
             Err(CallError::NoServer(name("/nobody"))),
             Err(CallError::Timeout(name("/silent"))),
@@ -127,20 +125,20 @@ fn failed_calls_say_why() {
 #[test]
 fn a_raw_client_calls_with_payloads() {
     let domain = DomainLease::acquire();
-    let mut server = Side::new(&domain, "server", ());
+    let mut server = side(&domain, "server", ());
     server
-        .event_loop
+        .events
         .serve::<AddTwoInts>(&server.node, "add", |_, request, responder| {
             responder.reply(&AddTwoIntsResponse { sum: request.a + request.b });
         })
         .unwrap();
-    let mut caller = Side::new(&domain, "caller", Vec::new());
+    let mut caller = side(&domain, "caller", Vec::new());
     let request_type = (AddTwoIntsRequest::TYPE_NAME, AddTwoIntsRequest::TYPE_HASH);
     let response_type = (AddTwoIntsResponse::TYPE_NAME, AddTwoIntsResponse::TYPE_HASH);
-    let client = caller.event_loop.raw_client(&caller.node, "add", request_type, response_type).unwrap();
+    let client = caller.events.raw_client(&caller.node, "add", request_type, response_type).unwrap();
     client.call(cdr::to_payload(&request(40, 2)), LONG, |answers: &mut Vec<_>, reply| answers.push(reply));
-    talk("the answer", &mut caller, &mut server, |caller, _| !caller.state.is_empty());
-    let response: AddTwoIntsResponse = cdr::from_payload(caller.state[0].as_ref().unwrap()).unwrap();
+    talk("the answer", &mut caller, &mut server, |caller, _| !caller.seen.is_empty());
+    let response: AddTwoIntsResponse = cdr::from_payload(caller.seen[0].as_ref().unwrap()).unwrap();
     assert_eq!(response.sum, 42);
 }
 
@@ -161,9 +159,9 @@ impl SerializerAdapter<Bytes> for Verbatim {
 #[test]
 fn replies_to_askers_without_a_reader_are_bounded_counted_and_forgotten() {
     let domain = DomainLease::acquire();
-    let mut server = Side::new(&domain, "server", 0u64);
+    let mut server = side(&domain, "server", 0u64);
     let service = server
-        .event_loop
+        .events
         .serve::<AddTwoInts>(&server.node, "add", |served, request, responder| {
             *served += 1;
             responder.reply(&AddTwoIntsResponse { sum: request.a + request.b });
@@ -180,47 +178,46 @@ fn replies_to_askers_without_a_reader_are_bounded_counted_and_forgotten() {
     let publisher = attacker.create_publisher(&qos).unwrap();
     let writer: DataWriter<Bytes, Verbatim> = publisher.create_datawriter_no_key(&topic, Some(qos)).unwrap();
     let request = Bytes::from_static(&[0; 16]);
-    let flooded = server.event_loop.run_until(&mut server.state, LONG, |served| {
+    let flooded = server.events.run_until(&mut server.seen, LONG, |served| {
         (0..100).for_each(|_| writer.write(request.clone(), None).unwrap());
         *served >= 5000
     });
-    assert!(flooded.unwrap(), "{} requests arrived", server.state);
-    let waiting = server.state - service.counters().unanswered;
+    assert!(flooded.unwrap(), "{} requests arrived", server.seen);
+    let waiting = server.seen - service.counters().unanswered;
     assert!(waiting <= 1000, "{waiting} replies are kept");
     drop(writer);
-    let forgotten = server
-        .event_loop
-        .run_until(&mut server.state, LONG, |served| service.counters().unanswered == *served);
-    assert!(forgotten.unwrap(), "{:?} of {}", service.counters(), server.state);
+    let forgotten =
+        server.events.run_until(&mut server.seen, LONG, |served| service.counters().unanswered == *served);
+    assert!(forgotten.unwrap(), "{:?} of {}", service.counters(), server.seen);
 }
 
 #[test]
 fn calls_are_told_to_whoever_wants_to_know_and_only_then() {
     let domain = DomainLease::acquire();
     type Events = Vec<Event<AddTwoInts>>;
-    let mut server = Side::new(&domain, "server", Events::new());
+    let mut server = side(&domain, "server", Events::new());
     let service = server
-        .event_loop
+        .events
         .serve::<AddTwoInts>(&server.node, "add", |_, request, responder| {
             responder.reply(&AddTwoIntsResponse { sum: request.a + request.b });
         })
         .unwrap();
     let hear = |events: &mut Events, sample: Sample<Event<AddTwoInts>>| events.push(sample.message);
-    let ear = server.event_loop.subscribe(&server.node, "add/_service_event", hear).unwrap();
-    let mut caller = Side::new(&domain, "caller", Answers::new());
-    let client = caller.event_loop.client::<AddTwoInts>(&caller.node, "add").unwrap();
+    let ear = server.events.subscribe(&server.node, "add/_service_event", hear).unwrap();
+    let mut caller = side(&domain, "caller", Answers::new());
+    let client = caller.events.client::<AddTwoInts>(&caller.node, "add").unwrap();
     client.call(&request(1, 2), LONG, remember);
-    talk("an answer", &mut caller, &mut server, |caller, _| caller.state.len() == 1);
-    assert_eq!((ear.matched(), server.state.len()), (0, 0), "nobody asked for events");
+    talk("an answer", &mut caller, &mut server, |caller, _| caller.seen.len() == 1);
+    assert_eq!((ear.matched(), server.seen.len()), (0, 0), "nobody asked for events");
 
     service.configure_introspection(Introspection::Contents).unwrap();
     client.configure_introspection(Introspection::Metadata).unwrap();
     talk("two publishers of events", &mut caller, &mut server, |_, _| ear.matched() == 2);
     client.call(&request(3, 4), LONG, remember);
-    talk("four events", &mut caller, &mut server, |_, server| server.state.len() == 4);
-    server.state.sort_by_key(|event| event.info.event_type);
+    talk("four events", &mut caller, &mut server, |_, server| server.seen.len() == 4);
+    server.seen.sort_by_key(|event| event.info.event_type);
     let steps: Vec<_> = server
-        .state
+        .seen
         .iter()
         .map(|event| {
             let request = event.request.iter().map(|request| (request.a, request.b)).collect::<Vec<_>>();
@@ -237,7 +234,7 @@ fn calls_are_told_to_whoever_wants_to_know_and_only_then() {
         ]
     );
     let call = |event: &Event<AddTwoInts>| (event.info.client_gid, event.info.sequence_number);
-    assert!(server.state.iter().all(|event| call(event) == call(&server.state[0])), "{:?}", server.state);
+    assert!(server.seen.iter().all(|event| call(event) == call(&server.seen[0])), "{:?}", server.seen);
 
     service.configure_introspection(Introspection::Off).unwrap();
     talk("one publisher fewer", &mut caller, &mut server, |_, _| ear.matched() == 1);
@@ -246,8 +243,8 @@ fn calls_are_told_to_whoever_wants_to_know_and_only_then() {
 #[test]
 fn the_client_of_an_action_tells_of_its_calls_on_three_topics() {
     let domain = DomainLease::acquire();
-    let mut asker = Side::new(&domain, "asker", ());
-    let client = asker.event_loop.action_client::<Fibonacci>(&asker.node, "fibonacci").unwrap();
+    let mut asker = side(&domain, "asker", ());
+    let client = asker.events.action_client::<Fibonacci>(&asker.node, "fibonacci").unwrap();
     for (state, expected) in [
         (Introspection::Off, 0),
         (Introspection::Metadata, 3),
@@ -255,7 +252,7 @@ fn the_client_of_an_action_tells_of_its_calls_on_three_topics() {
         (Introspection::Off, 0),
     ] {
         client.configure_introspection(state).unwrap();
-        asker.event_loop.run_for(&mut asker.state, Duration::from_millis(10)).unwrap();
+        asker.events.run_for(&mut asker.seen, Duration::from_millis(10)).unwrap();
         let topics = asker.node.context().graph().topics();
         let told = topics.into_keys().filter(|topic| topic.ends_with("/_service_event")).count();
         assert_eq!(told, expected, "{state:?}");

@@ -1,44 +1,31 @@
-//! One side of a conversation: a context with its node, event loop and state.
+//! The sides of a conversation, which run in turns on one thread.
 
 use std::time::{Duration, Instant};
 
-use rosless_graph::{Context, ContextOptions, EventLoop, Node};
-use rosless_tests::DomainLease;
+use rosless_graph::ContextOptions;
+use rosless_tests::{DomainLease, Rig};
 
-pub(crate) struct Side<S: 'static> {
-    pub(crate) state: S,
-    pub(crate) event_loop: EventLoop<S>,
-    pub(crate) node: Node,
+/// One turn.
+pub(crate) const MOMENT: Duration = Duration::from_millis(2);
+
+/// Without the services every node has by itself, the endpoints are those the test made.
+pub(crate) fn side<S: 'static>(domain: &DomainLease, node: &str, seen: S) -> Rig<S> {
+    let options = ContextOptions { node_services: false, ..ContextOptions::for_domain(domain.id()) };
+    Rig::joining(domain, options, node, seen)
 }
 
-impl<S: 'static> Side<S> {
-    pub(crate) fn new(domain: &DomainLease, node: &str, state: S) -> Self {
-        // Without the services every node has by itself, the endpoints are those the test made.
-        let options = ContextOptions { node_services: false, ..ContextOptions::for_domain(domain.id()) };
-        let context = Context::new(options).unwrap();
-        let node = context.node(node).unwrap();
-        let event_loop = EventLoop::new(&context).unwrap();
-        Self { state, event_loop, node }
-    }
-
-    /// Runs this side for a moment.
-    pub(crate) fn turn(&mut self) {
-        self.event_loop.run_for(&mut self.state, Duration::from_millis(2)).unwrap();
-    }
-}
-
-/// Lets two sides run in turns on this thread until `done`.
+/// Lets two sides run in turns until `done`.
 #[track_caller]
 pub(crate) fn talk<A: 'static, B: 'static>(
     what: &str,
-    a: &mut Side<A>,
-    b: &mut Side<B>,
-    mut done: impl FnMut(&mut Side<A>, &mut Side<B>) -> bool,
+    a: &mut Rig<A>,
+    b: &mut Rig<B>,
+    mut done: impl FnMut(&mut Rig<A>, &mut Rig<B>) -> bool,
 ) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while !done(a, b) {
         assert!(Instant::now() < deadline, "not in time: {what}");
-        a.turn();
-        b.turn();
+        a.observe(MOMENT);
+        b.observe(MOMENT);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::side::{Side, talk};
+use crate::side::{MOMENT, side, talk};
 use rosless_graph::{Qos, Sample, TopicQos};
 use rosless_tests::DomainLease;
 use rosless_wire::std_msgs::msg;
@@ -18,12 +18,12 @@ type Heard = Vec<String>;
 #[test]
 fn samples_arrive_in_order_with_their_origin() {
     let domain = DomainLease::acquire();
-    let mut talker = Side::new(&domain, "talker", ());
-    let mut listener = Side::new(&domain, "listener", Heard::new());
+    let mut talker = side(&domain, "talker", ());
+    let mut listener = side(&domain, "listener", Heard::new());
     let publisher = talker.node.publisher::<msg::String>("chatter".keep_last(50)).unwrap();
     let gid = publisher.gid();
     let subscription = listener
-        .event_loop
+        .events
         .subscribe::<msg::String>(
             &listener.node,
             "chatter".keep_last(50),
@@ -41,8 +41,8 @@ fn samples_arrive_in_order_with_their_origin() {
     for line in &sent {
         assert!(publisher.publish(&text(line)));
     }
-    talk("50 samples", &mut talker, &mut listener, |_, listener| listener.state.len() == 50);
-    assert_eq!(listener.state, sent);
+    talk("50 samples", &mut talker, &mut listener, |_, listener| listener.seen.len() == 50);
+    assert_eq!(listener.seen, sent);
     assert_eq!(subscription.counters().received, 50);
     assert_eq!(subscription.counters().lost, 0);
 }
@@ -50,35 +50,35 @@ fn samples_arrive_in_order_with_their_origin() {
 #[test]
 fn a_late_joiner_gets_the_last_sample_only() {
     let domain = DomainLease::acquire();
-    let mut talker = Side::new(&domain, "talker", ());
+    let mut talker = side(&domain, "talker", ());
     let publisher = talker.node.publisher::<msg::String>("map".latched()).unwrap();
     for i in 0..5 {
         publisher.publish(&text(format!("map {i}")));
     }
-    let mut listener = Side::new(&domain, "listener", Heard::new());
+    let mut listener = side(&domain, "listener", Heard::new());
     listener
-        .event_loop
+        .events
         .subscribe::<msg::String>(&listener.node, "map".latched(), |heard: &mut Heard, sample| {
             heard.push(sample.message.data);
         })
         .unwrap();
-    talk("the latched sample", &mut talker, &mut listener, |_, listener| !listener.state.is_empty());
+    talk("the latched sample", &mut talker, &mut listener, |_, listener| !listener.seen.is_empty());
     publisher.publish(&text("map 5"));
     talk("the next sample", &mut talker, &mut listener, |_, listener| {
-        listener.state.last().is_some_and(|last| last == "map 5")
+        listener.seen.last().is_some_and(|last| last == "map 5")
     });
-    assert_eq!(listener.state, ["map 4", "map 5"]);
+    assert_eq!(listener.seen, ["map 4", "map 5"]);
 }
 
 #[test]
 fn a_volatile_subscription_hears_nothing_from_before_its_time() {
     let domain = DomainLease::acquire();
-    let mut talker = Side::new(&domain, "talker", ());
+    let mut talker = side(&domain, "talker", ());
     let publisher = talker.node.publisher::<msg::String>("map".latched().keep_last(8)).unwrap();
     publisher.publish(&text("old"));
-    let mut listener = Side::new(&domain, "listener", Heard::new());
+    let mut listener = side(&domain, "listener", Heard::new());
     let subscription = listener
-        .event_loop
+        .events
         .subscribe::<msg::String>(&listener.node, "map", |heard: &mut Heard, sample| {
             heard.push(sample.message.data);
         })
@@ -86,37 +86,38 @@ fn a_volatile_subscription_hears_nothing_from_before_its_time() {
     talk("match", &mut talker, &mut listener, |_, _| publisher.matched() == 1 && subscription.matched() == 1);
     publisher.publish(&text("new"));
     talk("the new sample", &mut talker, &mut listener, |_, listener| {
-        listener.state.last().is_some_and(|last| last == "new")
+        listener.seen.last().is_some_and(|last| last == "new")
     });
-    assert_eq!(listener.state, ["new"]);
+    assert_eq!(listener.seen, ["new"]);
 }
 
 #[test]
 fn nodes_of_one_context_hear_each_other() {
     let domain = DomainLease::acquire();
-    let mut side = Side::new(&domain, "talker", Heard::new());
-    let other = side.node.context().node_in("listener", "/elsewhere").unwrap();
-    let publisher = side.node.publisher::<msg::String>("/chatter").unwrap();
-    side.event_loop
+    let mut talker = side(&domain, "talker", Heard::new());
+    let other = talker.node.context().node_in("listener", "/elsewhere").unwrap();
+    let publisher = talker.node.publisher::<msg::String>("/chatter").unwrap();
+    talker
+        .events
         .subscribe::<msg::String>(&other, "/chatter", |heard: &mut Heard, sample| {
             heard.push(sample.message.data);
         })
         .unwrap();
-    let mut idle = Side::new(&domain, "idle", ());
-    talk("match", &mut side, &mut idle, |_, _| publisher.matched() == 1);
+    let mut idle = side(&domain, "idle", ());
+    talk("match", &mut talker, &mut idle, |_, _| publisher.matched() == 1);
     publisher.publish(&text("inside"));
-    talk("the sample", &mut side, &mut idle, |side, _| !side.state.is_empty());
-    assert_eq!(side.state, ["inside"]);
+    talk("the sample", &mut talker, &mut idle, |talker, _| !talker.seen.is_empty());
+    assert_eq!(talker.seen, ["inside"]);
 }
 
 #[test]
 fn a_megabyte_arrives_whole() {
     let domain = DomainLease::acquire();
-    let mut talker = Side::new(&domain, "talker", ());
-    let mut listener = Side::new(&domain, "listener", Vec::<Vec<u8>>::new());
+    let mut talker = side(&domain, "talker", ());
+    let mut listener = side(&domain, "listener", Vec::<Vec<u8>>::new());
     let publisher = talker.node.publisher::<msg::UInt8MultiArray>("image").unwrap();
     listener
-        .event_loop
+        .events
         .subscribe::<msg::UInt8MultiArray>(&listener.node, "image", |got: &mut Vec<Vec<u8>>, sample| {
             got.push(sample.message.data);
         })
@@ -124,18 +125,18 @@ fn a_megabyte_arrives_whole() {
     talk("match", &mut talker, &mut listener, |_, _| publisher.matched() == 1);
     let data: Vec<u8> = (0..1_000_003u32).map(|i| ((i * 31) >> 3) as u8).collect();
     publisher.publish(&msg::UInt8MultiArray { data: data.clone(), ..Default::default() });
-    talk("1 MB", &mut talker, &mut listener, |_, listener| !listener.state.is_empty());
-    assert!(listener.state[0] == data, "1 MB arrived changed");
+    talk("1 MB", &mut talker, &mut listener, |_, listener| !listener.seen.is_empty());
+    assert!(listener.seen[0] == data, "1 MB arrived changed");
 }
 
 #[test]
 fn undecodable_samples_are_counted_and_dropped() {
     let domain = DomainLease::acquire();
-    let mut talker = Side::new(&domain, "talker", ());
-    let mut listener = Side::new(&domain, "listener", Heard::new());
+    let mut talker = side(&domain, "talker", ());
+    let mut listener = side(&domain, "listener", Heard::new());
     let publisher = talker.node.raw_publisher("chatter", ("std_msgs/msg/String", "")).unwrap();
     let subscription = listener
-        .event_loop
+        .events
         .subscribe::<msg::String>(&listener.node, "chatter", |heard: &mut Heard, sample| {
             heard.push(sample.message.data);
         })
@@ -144,8 +145,8 @@ fn undecodable_samples_are_counted_and_dropped() {
     publisher.publish(vec![0, 1, 0, 0, 0xff, 0xff, 0xff, 0xff, b'x']);
     publisher.publish(vec![0, 1, 0, 0, 3, 0, 0, 0, 0xff, 0xfe, 0]);
     publisher.publish(rosless_wire::cdr::to_payload(&text("good")));
-    talk("the good sample", &mut talker, &mut listener, |_, listener| !listener.state.is_empty());
-    assert_eq!(listener.state, ["good"]);
+    talk("the good sample", &mut talker, &mut listener, |_, listener| !listener.seen.is_empty());
+    assert_eq!(listener.seen, ["good"]);
     assert_eq!(subscription.counters().undecodable, 2);
     assert_eq!(subscription.counters().received, 1);
 }
@@ -154,20 +155,20 @@ fn undecodable_samples_are_counted_and_dropped() {
 fn incompatible_quality_of_service_is_reported_by_topic_and_policy() {
     type Problems = Vec<(String, &'static str)>;
     let domain = DomainLease::acquire();
-    let mut talker = Side::new(&domain, "talker", Problems::new());
-    let mut listener = Side::new(&domain, "listener", Problems::new());
+    let mut talker = side(&domain, "talker", Problems::new());
+    let mut listener = side(&domain, "listener", Problems::new());
     for side in [&talker, &listener] {
-        side.event_loop.on_incompatible_qos(|problems: &mut Problems, problem| {
+        side.events.on_incompatible_qos(|problems: &mut Problems, problem| {
             problems.push((problem.topic.clone(), problem.policy));
         });
     }
     let publisher = talker.node.publisher::<msg::String>("scan".sensor_data()).unwrap();
-    listener.event_loop.subscribe::<msg::String>(&listener.node, "scan", |_, _| {}).unwrap();
+    listener.events.subscribe::<msg::String>(&listener.node, "scan", |_, _| {}).unwrap();
     talk("both complaints", &mut talker, &mut listener, |talker, listener| {
-        !talker.state.is_empty() && !listener.state.is_empty()
+        !talker.seen.is_empty() && !listener.seen.is_empty()
     });
-    assert_eq!(talker.state[0], ("/scan".to_owned(), "RELIABILITY"));
-    assert_eq!(listener.state[0], ("/scan".to_owned(), "RELIABILITY"));
+    assert_eq!(talker.seen[0], ("/scan".to_owned(), "RELIABILITY"));
+    assert_eq!(listener.seen[0], ("/scan".to_owned(), "RELIABILITY"));
     assert_eq!(publisher.matched(), 0);
 }
 
@@ -175,22 +176,22 @@ fn incompatible_quality_of_service_is_reported_by_topic_and_policy() {
 fn samples_that_found_no_room_are_counted() {
     const SENT: usize = 1000;
     let domain = DomainLease::acquire();
-    let mut talker = Side::new(&domain, "talker", ());
-    let mut listener = Side::new(&domain, "listener", Heard::new());
+    let mut talker = side(&domain, "talker", ());
+    let mut listener = side(&domain, "listener", Heard::new());
     let publisher = talker.node.publisher::<msg::String>("chatter".keep_last(1000)).unwrap();
     let keep = |heard: &mut Heard, sample: Sample<msg::String>| heard.push(sample.message.data);
-    let subscription = listener.event_loop.subscribe(&listener.node, "chatter", keep).unwrap();
+    let subscription = listener.events.subscribe(&listener.node, "chatter", keep).unwrap();
     talk("match", &mut talker, &mut listener, |_, _| publisher.matched() == 1 && subscription.matched() == 1);
     publisher.publish(&text("first"));
-    talk("the first", &mut talker, &mut listener, |_, listener| !listener.state.is_empty());
+    talk("the first", &mut talker, &mut listener, |_, listener| !listener.seen.is_empty());
     // The listener does not look while these come.
     for number in 1..SENT {
         publisher.publish(&text(format!("{number}")));
     }
     assert!(publisher.wait_acknowledged(Duration::from_secs(20)));
     let last = format!("{}", SENT - 1);
-    talk("the last", &mut talker, &mut listener, |_, listener| listener.state.last() == Some(&last));
-    let (heard, lost) = (listener.state.len(), subscription.counters().lost as usize);
+    talk("the last", &mut talker, &mut listener, |_, listener| listener.seen.last() == Some(&last));
+    let (heard, lost) = (listener.seen.len(), subscription.counters().lost as usize);
     assert!(lost > 0, "all {heard} found room");
     assert_eq!(heard + lost, SENT);
 }
@@ -199,49 +200,49 @@ fn samples_that_found_no_room_are_counted() {
 #[test]
 fn an_answer_waits_for_an_asker_that_listens_after_it_has_asked() {
     let domain = DomainLease::acquire();
-    let mut system = Side::new(&domain, "system", 0);
+    let mut system = side(&domain, "system", 0);
     let answers = system.node.publisher::<msg::String>("answers").unwrap();
     let answer = answers.clone();
     let asked = move |questions: &mut usize, sample: Sample<msg::String>| {
         *questions += 1;
         answer.publish_for(sample.info.publisher.prefix(), &text(sample.message.data));
     };
-    system.event_loop.subscribe(&system.node, "questions", asked).unwrap();
-    let mut asker = Side::new(&domain, "asker", Heard::new());
+    system.events.subscribe(&system.node, "questions", asked).unwrap();
+    let mut asker = side(&domain, "asker", Heard::new());
     let questions = asker.node.publisher::<msg::String>("questions").unwrap();
     talk("match", &mut system, &mut asker, |_, _| questions.matched() == 1);
     questions.publish(&text("first"));
     questions.publish(&text("second"));
-    talk("both asked", &mut system, &mut asker, |system, _| system.state == 2);
+    talk("both asked", &mut system, &mut asker, |system, _| system.seen == 2);
     assert_eq!(answers.matched(), 0, "answered before anybody listens");
     let heard = |heard: &mut Heard, sample: Sample<msg::String>| heard.push(sample.message.data);
-    asker.event_loop.subscribe(&asker.node, "answers", heard).unwrap();
-    talk("both answered", &mut system, &mut asker, |_, asker| asker.state.len() == 2);
-    assert_eq!(asker.state, ["first", "second"]);
+    asker.events.subscribe(&asker.node, "answers", heard).unwrap();
+    talk("both answered", &mut system, &mut asker, |_, asker| asker.seen.len() == 2);
+    assert_eq!(asker.seen, ["first", "second"]);
     // Who listens gets an answer once.
     questions.publish(&text("third"));
-    talk("answered", &mut system, &mut asker, |_, asker| asker.state.len() == 3);
-    assert_eq!(asker.state[2], "third");
+    talk("answered", &mut system, &mut asker, |_, asker| asker.seen.len() == 3);
+    assert_eq!(asker.seen[2], "third");
 }
 
 /// What a subscription delivers of `sent` samples that came while it did not look.
 fn after_a_pause(publisher_qos: Qos, qos: Qos, sent: usize) -> Heard {
     let domain = DomainLease::acquire();
-    let mut talker = Side::new(&domain, "talker", ());
-    let mut listener = Side::new(&domain, "listener", Heard::new());
+    let mut talker = side(&domain, "talker", ());
+    let mut listener = side(&domain, "listener", Heard::new());
     let publisher = talker.node.publisher::<msg::String>(("chatter", publisher_qos)).unwrap();
     let keep = |heard: &mut Heard, sample: Sample<msg::String>| heard.push(sample.message.data);
-    let subscription = listener.event_loop.subscribe(&listener.node, ("chatter", qos), keep).unwrap();
+    let subscription = listener.events.subscribe(&listener.node, ("chatter", qos), keep).unwrap();
     talk("match", &mut talker, &mut listener, |_, _| publisher.matched() == 1 && subscription.matched() == 1);
     publisher.publish(&text("first"));
-    talk("the first", &mut talker, &mut listener, |_, listener| !listener.state.is_empty());
+    talk("the first", &mut talker, &mut listener, |_, listener| !listener.seen.is_empty());
     for number in 1..=sent {
         publisher.publish(&text(format!("{number}")));
     }
     assert!(publisher.wait_acknowledged(Duration::from_secs(20)));
     let last = format!("{sent}");
-    talk("the last", &mut talker, &mut listener, |_, listener| listener.state.last() == Some(&last));
-    let heard = listener.state.split_off(1);
+    talk("the last", &mut talker, &mut listener, |_, listener| listener.seen.last() == Some(&last));
+    let heard = listener.seen.split_off(1);
     assert_eq!(subscription.counters().lost as usize, sent - heard.len());
     heard
 }
@@ -259,12 +260,12 @@ fn a_subscription_delivers_the_newest_up_to_its_depth_after_a_pause() {
 #[test]
 fn what_comes_during_a_slow_callback_is_one_sample_at_depth_one() {
     let domain = DomainLease::acquire();
-    let mut talker = Side::new(&domain, "talker", ());
-    let mut listener = Side::new(&domain, "listener", Heard::new());
+    let mut talker = side(&domain, "talker", ());
+    let mut listener = side(&domain, "listener", Heard::new());
     let publisher = talker.node.publisher::<msg::String>("chatter".keep_last(100)).unwrap();
     let sender = talker.node.publisher::<msg::String>("chatter".keep_last(100)).unwrap();
     let subscription = listener
-        .event_loop
+        .events
         .subscribe(&listener.node, "chatter".keep_last(1), move |heard: &mut Heard, sample| {
             let message: msg::String = sample.message;
             if message.data == "slow" {
@@ -278,23 +279,23 @@ fn what_comes_during_a_slow_callback_is_one_sample_at_depth_one() {
         .unwrap();
     talk("match", &mut talker, &mut listener, |_, _| publisher.matched() == 1 && subscription.matched() == 2);
     publisher.publish(&text("slow"));
-    talk("the last", &mut talker, &mut listener, |_, listener| listener.state.len() > 1);
-    talker.turn();
-    listener.turn();
-    assert_eq!(listener.state, ["slow", "20"]);
+    talk("the last", &mut talker, &mut listener, |_, listener| listener.seen.len() > 1);
+    talker.observe(MOMENT);
+    listener.observe(MOMENT);
+    assert_eq!(listener.seen, ["slow", "20"]);
 }
 
 #[test]
 fn nothing_is_lost_between_those_who_keep_all_however_long_the_listener_pauses() {
     const SENT: usize = 12_000;
     let domain = DomainLease::acquire();
-    let mut talker = Side::new(&domain, "talker", 0);
-    let mut listener = Side::new(&domain, "listener", Vec::<usize>::new());
+    let mut talker = side(&domain, "talker", 0);
+    let mut listener = side(&domain, "listener", Vec::<usize>::new());
     let publisher = talker.node.publisher::<msg::String>("chatter".keep_all()).unwrap();
     let keep = |heard: &mut Vec<usize>, sample: Sample<msg::String>| {
         heard.push(sample.message.data.parse().unwrap())
     };
-    let subscription = listener.event_loop.subscribe(&listener.node, "chatter".keep_all(), keep).unwrap();
+    let subscription = listener.events.subscribe(&listener.node, "chatter".keep_all(), keep).unwrap();
     talk("match", &mut talker, &mut listener, |_, _| publisher.matched() == 1 && subscription.matched() == 1);
     // The listener does not look: what it has no room for stays with the publisher, which refuses more in the end.
     let mut sent = 0;
@@ -302,7 +303,7 @@ fn nothing_is_lost_between_those_who_keep_all_however_long_the_listener_pauses()
     while sent < SENT && std::time::Instant::now() < deadline {
         match publisher.publish(&text(sent.to_string())) {
             true => sent += 1,
-            false => talker.turn(),
+            false => talker.observe(MOMENT),
         }
     }
     assert!(sent > 10_000, "only {sent} samples found room");
@@ -310,10 +311,10 @@ fn nothing_is_lost_between_those_who_keep_all_however_long_the_listener_pauses()
         while sent < SENT && publisher.publish(&text(sent.to_string())) {
             sent += 1;
         }
-        talker.turn();
-        listener.state.len() == SENT
+        talker.observe(MOMENT);
+        listener.seen.len() == SENT
     });
-    assert!(listener.state.iter().copied().eq(0..SENT), "out of order");
+    assert!(listener.seen.iter().copied().eq(0..SENT), "out of order");
     assert_eq!(subscription.counters().lost, 0);
 }
 
@@ -334,9 +335,9 @@ impl Keyed for Number {
 #[test]
 fn keyed_publishers_are_heard_and_what_they_dispose_of_is_no_sample() {
     let domain = DomainLease::acquire();
-    let mut listener = Side::new(&domain, "listener", Vec::new());
+    let mut listener = side(&domain, "listener", Vec::new());
     let subscription = listener
-        .event_loop
+        .events
         .subscribe::<msg::Int32>(&listener.node, "keyed", |heard: &mut Vec<_>, sample| {
             heard.push(sample.message.data);
         })
@@ -351,22 +352,21 @@ fn keyed_publishers_are_heard_and_what_they_dispose_of_is_no_sample() {
     let publisher = speaker.create_publisher(&qos).unwrap();
     let writer = publisher.create_datawriter_cdr::<Number>(&topic, Some(qos)).unwrap();
     let patience = Duration::from_secs(20);
-    let matched =
-        listener.event_loop.run_until(&mut listener.state, patience, |_| subscription.matched() == 1);
+    let matched = listener.events.run_until(&mut listener.seen, patience, |_| subscription.matched() == 1);
     assert!(matched.unwrap(), "the keyed writer is not matched");
     // That it is matched does not tell that the writer has found it, too.
     let deadline = std::time::Instant::now() + patience;
-    while listener.state.is_empty() {
+    while listener.seen.is_empty() {
         assert!(std::time::Instant::now() < deadline, "nothing was heard");
         writer.write(Number { data: 1 }, None).unwrap();
         let pause = Duration::from_millis(100);
-        listener.event_loop.run_until(&mut listener.state, pause, |heard| !heard.is_empty()).unwrap();
+        listener.events.run_until(&mut listener.seen, pause, |heard| !heard.is_empty()).unwrap();
     }
     writer.dispose(&1, None).unwrap();
     writer.write(Number { data: 2 }, None).unwrap();
-    let heard = listener.event_loop.run_until(&mut listener.state, patience, |heard| heard.ends_with(&[2]));
-    assert!(heard.unwrap(), "{:?}", listener.state);
-    listener.state.dedup();
-    assert_eq!(listener.state, [1, 2]);
+    let heard = listener.events.run_until(&mut listener.seen, patience, |heard| heard.ends_with(&[2]));
+    assert!(heard.unwrap(), "{:?}", listener.seen);
+    listener.seen.dedup();
+    assert_eq!(listener.seen, [1, 2]);
     assert_eq!(subscription.counters().undecodable, 0);
 }

@@ -84,6 +84,32 @@ impl World {
         self.input(Input::Goal { which, id: goal_id(id), command });
     }
 
+    /// Asks for phases and runs until both mechanisms are idle.
+    #[track_caller]
+    pub(crate) fn play(&mut self, pedestal: u8, doll: u8) {
+        self.phases(pedestal, doll);
+        self.finish();
+    }
+
+    /// Asks for a goal and runs until both mechanisms are idle.
+    #[track_caller]
+    pub(crate) fn perform(&mut self, which: Which, id: u8, command: u8) {
+        self.goal(which, id, command);
+        self.finish();
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: f64) {
+        let mut settings = self.engine.settings().clone();
+        settings.set(name, value).expect("in range");
+        self.engine.set_settings(settings);
+    }
+
+    /// The phases that pedestal and doll are in.
+    pub(crate) fn reached(&self) -> (Option<u8>, Option<u8>) {
+        let status = self.engine.status(self.now);
+        (status.pedestal.reached, status.doll.reached)
+    }
+
     fn drain(&mut self) {
         while let Some(output) = self.engine.poll_output() {
             match &output {
@@ -186,6 +212,14 @@ impl World {
         let end = ends.next();
         assert_eq!(ends.next(), None, "goal {id} ended twice");
         end
+    }
+
+    /// A goal has ended like this, for a reason that contains these words.
+    #[track_caller]
+    pub(crate) fn assert_ended(&self, id: u8, outcome: Outcome, why: &str) {
+        let (ended, reason) = self.ended(id).expect("it has ended");
+        assert_eq!(ended, outcome, "{reason}");
+        assert!(reason.contains(why), "{reason}");
     }
 
     pub(crate) fn reports(&self, at_least: Level) -> Vec<&str> {

@@ -18,6 +18,21 @@ fn named(names: &[&str]) -> Targets {
     Targets::Named(names.iter().map(ToString::to_string).collect())
 }
 
+fn control(kind: Kind, source: &str, session: &str) -> Control {
+    Control { kind, stamp: Wall(7), source: source.into(), session: session.into(), systems: vec![] }
+}
+
+/// A message of nobody in particular, on the channel of the root namespace.
+fn said(message: Control) -> Input {
+    Input::Control { channel: "/".into(), sender: None, participant: None, message }
+}
+
+fn announced(source: &str, topics: &[&str]) -> Input {
+    let topics = topics.iter().map(ToString::to_string).collect();
+    let announcement = Announcement { source: source.into(), ros_version: 0, topics };
+    Input::Announced { channel: "/".into(), sender: None, participant: None, announcement }
+}
+
 /// A controller and everything it said.
 struct Rig {
     controller: Controller,
@@ -85,6 +100,30 @@ impl Rig {
         number
     }
 
+    /// With these systems told to start at 1000, all of which were inactive.
+    fn starting(systems: &[&str]) -> Self {
+        let mut rig = Self::with(systems);
+        rig.start_inactive(Targets::All, 1000);
+        rig
+    }
+
+    fn start_inactive(&mut self, targets: Targets, millis: u64) {
+        self.request(Command::Start, targets, millis);
+        self.answer(|_| INACTIVE, millis + 1);
+    }
+
+    /// It acknowledges a START, and whoever is asked then is active.
+    fn starts(&mut self, system: &str, millis: u64) {
+        self.ack(system, Kind::AckStart, 0, millis);
+        self.answer(|_| ACTIVE, millis + 1);
+    }
+
+    /// It acknowledges a STOP, and whoever is asked then is inactive.
+    fn stops(&mut self, system: &str, millis: u64) {
+        self.ack(system, Kind::AckStop, 0, millis);
+        self.answer(|_| INACTIVE, millis + 1);
+    }
+
     /// Answers every open question with the state `of` gives.
     fn answer(&mut self, of: impl Fn(&SystemId) -> Result<State, NoState>, millis: u64) {
         let (questions, rest): (Vec<_>, Vec<_>) =
@@ -101,7 +140,7 @@ impl Rig {
     fn ack(&mut self, system: &str, kind: Kind, offset_ms: i64, millis: u64) {
         let stamp = Wall(at(millis).wall.0 + offset_ms * 1_000_000);
         let message = Control { kind, stamp, source: system.into(), session: String::new(), systems: vec![] };
-        self.put(Input::Control { channel: "/".into(), sender: None, participant: None, message }, millis);
+        self.put(said(message), millis);
     }
 
     /// A line of a system's log, stamped then and heard now.
@@ -222,8 +261,7 @@ fn all_start_with_one_message_and_success_needs_the_state_too() {
 #[test]
 fn only_the_named_are_asked_by_the_names_they_use() {
     let mut rig = Rig::with(&["a", "b", "/ros1"]);
-    rig.request(Command::Start, named(&["/a", "ros1"]), 1000);
-    rig.answer(|_| INACTIVE, 1001);
+    rig.start_inactive(named(&["/a", "ros1"]), 1000);
     assert_eq!(rig.published(), [("/".into(), vec!["a".into(), "/ros1".into()])]);
 }
 
@@ -232,8 +270,7 @@ fn systems_of_one_name_in_two_namespaces_are_told_apart() {
     let mut rig = Rig::with(&[]);
     rig.announce("/left", "cam", 0);
     rig.announce("/right", "cam", 0);
-    rig.request(Command::Start, named(&["/left/cam"]), 1000);
-    rig.answer(|_| INACTIVE, 1001);
+    rig.start_inactive(named(&["/left/cam"]), 1000);
     assert_eq!(rig.published(), [("/left".into(), vec!["cam".into()])]);
     // On one shared topic only the full name tells them apart.
     let mut rig = Rig::with(&[]);
@@ -250,8 +287,7 @@ fn systems_of_one_name_in_two_namespaces_are_told_apart() {
         );
         rig.put(Input::Reachable { node: node.into(), reachable: true }, 0);
     }
-    rig.request(Command::Start, named(&["/right/cam"]), 1000);
-    rig.answer(|_| INACTIVE, 1001);
+    rig.start_inactive(named(&["/right/cam"]), 1000);
     assert_eq!(rig.published(), [("/".into(), vec!["/right/cam".into()])]);
 }
 
@@ -272,8 +308,7 @@ fn a_named_system_is_waited_for_before_anything_is_sent() {
     rig.request(Command::Start, named(&["/a"]), 0);
     rig.put(Input::Wake, 500);
     assert!(rig.said.is_empty());
-    let announcement = Announcement { source: "a".into(), ..Announcement::default() };
-    rig.put(Input::Announced { channel: "/".into(), sender: None, participant: None, announcement }, 600);
+    rig.put(announced("a", &[]), 600);
     rig.answer(|_| INACTIVE, 700);
     assert_eq!(rig.published(), [], "announced but not matched: a volatile message would be lost");
     rig.put(Input::Reachable { node: "/a".into(), reachable: true }, 800);
@@ -315,9 +350,7 @@ fn too_short_a_time_is_not_blamed_on_the_system() {
 
 #[test]
 fn a_lost_acknowledgement_is_made_good_by_the_state() {
-    let mut rig = Rig::with(&["a"]);
-    rig.request(Command::Start, Targets::All, 1000);
-    rig.answer(|_| INACTIVE, 1001);
+    let mut rig = Rig::starting(&["a"]);
     rig.run_until_report(|_| ACTIVE);
     assert_eq!(rig.outcome("a"), Outcome::Done(Proof::StateOnly));
     assert_eq!(rig.report().unwrap().messages, 1, "an active system must not be started again");
@@ -325,20 +358,16 @@ fn a_lost_acknowledgement_is_made_good_by_the_state() {
 
 #[test]
 fn a_lost_start_is_sent_again_to_the_silent_one_only() {
-    let mut rig = Rig::with(&["a", "b"]);
-    rig.request(Command::Start, Targets::All, 1000);
-    rig.answer(|_| INACTIVE, 1001);
+    let mut rig = Rig::starting(&["a", "b"]);
     rig.published();
-    rig.ack("a", Kind::AckStart, 0, 1002);
-    rig.answer(|_| ACTIVE, 1003);
+    rig.starts("a", 1002);
     rig.put(Input::Wake, 1501);
     rig.answer(|_| INACTIVE, 1502);
     assert_eq!(rig.published(), [], "its log is read first");
     rig.put(Input::Wake, 1802);
     rig.answer(|_| INACTIVE, 1803);
     assert_eq!(rig.published(), [("/".into(), vec!["b".into()])]);
-    rig.ack("b", Kind::AckStart, 0, 1810);
-    rig.answer(|_| ACTIVE, 1811);
+    rig.starts("b", 1810);
     let result = &rig.report().unwrap().results[&id("b")];
     assert_eq!((&result.outcome, result.attempts), (&Outcome::Done(Proof::Acknowledged), 2));
     assert_eq!(result.answered_after, Some(Duration::from_millis(809)));
@@ -386,9 +415,7 @@ fn a_slow_system_is_waited_for_although_it_shows_nothing_yet() {
 #[test]
 fn an_activation_seen_to_begin_and_fail_is_reported_at_once() {
     // Seen by its state.
-    let mut rig = Rig::with(&["a"]);
-    rig.request(Command::Start, Targets::All, 1000);
-    rig.answer(|_| INACTIVE, 1001);
+    let mut rig = Rig::starting(&["a"]);
     rig.put(Input::Wake, 1502);
     rig.answer(|_| Ok(State::Activating), 1503);
     rig.put(Input::Wake, 2004);
@@ -397,9 +424,7 @@ fn an_activation_seen_to_begin_and_fail_is_reported_at_once() {
     assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::Aborted(State::Inactive)));
     assert_eq!(rig.report().unwrap().results[&id("a")].reason, None, "it says nothing about it");
     // Too quick for that: seen by its own word.
-    let mut rig = Rig::with(&["a"]);
-    rig.request(Command::Start, Targets::All, 1000);
-    rig.answer(|_| INACTIVE, 1001);
+    let mut rig = Rig::starting(&["a"]);
     let watch = Output::WatchTransitions { system: id("a") };
     assert!(!rig.said.contains(&watch), "those who do as they are told are not watched");
     rig.put(Input::Wake, 1502);
@@ -425,8 +450,7 @@ fn an_unrelated_error_after_a_lost_start_is_not_taken_for_its_failure() {
     rig.hear_clock("a", 0, 900);
     // It failed yesterday and still says so to latecomers; today it has trouble with something else.
     let request = |rig: &mut Rig| {
-        rig.request(Command::Start, Targets::All, 1000);
-        rig.answer(|_| INACTIVE, 1001);
+        rig.start_inactive(Targets::All, 1000);
         rig.published();
         rig.put(Input::Wake, 1502);
         rig.failed_transition("a", 400, 1502);
@@ -438,15 +462,13 @@ fn an_unrelated_error_after_a_lost_start_is_not_taken_for_its_failure() {
     request(&mut rig);
     assert!(rig.report().is_none(), "{:?}", rig.report());
     assert_eq!(rig.published(), [("/".into(), vec!["a".into()])], "START was lost, so it is sent again");
-    rig.ack("a", Kind::AckStart, 0, 1812);
-    rig.answer(|_| ACTIVE, 1813);
+    rig.starts("a", 1812);
     assert_eq!(rig.outcome("a"), Outcome::Done(Proof::Acknowledged));
 
     // Where the activation did fail, what is said after that is not its reason.
     let mut rig = Rig::with(&["a"]);
     rig.hear_clock("a", 0, 900);
-    rig.request(Command::Start, Targets::All, 1000);
-    rig.answer(|_| INACTIVE, 1001);
+    rig.start_inactive(Targets::All, 1000);
     rig.put(Input::Wake, 1502);
     rig.failed_transition("a", 1100, 1502);
     rig.answer(|_| INACTIVE, 1503);
@@ -477,8 +499,7 @@ fn clocks_are_known_before_a_start_and_said_when_they_deviate() {
     assert_eq!(rig.events(), [] as [&Event; 0], "it is said once");
     // START is acknowledged by the same clock, and by one that is not the machine's.
     for (offset, apart) in [(-300, None), (500, Some(800_000_000))] {
-        rig.request(Command::Start, Targets::All, 3000);
-        rig.answer(|_| INACTIVE, 3001);
+        rig.start_inactive(Targets::All, 3000);
         rig.ack("a", Kind::AckStart, offset, 3002);
         rig.answer(|_| ACTIVE, 3003);
         let clock = rig.report().unwrap().results[&id("a")].clock;
@@ -521,17 +542,14 @@ fn an_unreachable_system_is_not_taken_for_one_that_failed() {
             rig.answer(|_| INACTIVE, millis + 1);
         }
         assert_eq!(rig.published(), [("/".into(), vec!["a".into()])]);
-        rig.ack("a", Kind::AckStart, 0, 4803);
-        rig.answer(|_| ACTIVE, 4804);
+        rig.starts("a", 4803);
         assert_eq!(rig.outcome("a"), Outcome::Done(Proof::Acknowledged));
     }
 }
 
 #[test]
 fn an_acknowledged_but_failed_activation_is_no_success() {
-    let mut rig = Rig::with(&["a"]);
-    rig.request(Command::Start, Targets::All, 1000);
-    rig.answer(|_| INACTIVE, 1001);
+    let mut rig = Rig::starting(&["a"]);
     rig.ack("a", Kind::AckStart, 0, 1002);
     rig.answer(|_| INACTIVE, 1003);
     rig.run_until_report(|_| INACTIVE);
@@ -544,14 +562,12 @@ fn a_late_acknowledgement_of_an_earlier_start_does_not_count_for_this_one() {
     rig.request(Command::Start, named(&["a"]), 1000);
     rig.run_until_report(|_| INACTIVE);
     rig.said.clear();
-    rig.request(Command::Start, named(&["a"]), 20_000);
-    rig.answer(|_| INACTIVE, 20_001);
+    rig.start_inactive(named(&["a"]), 20_000);
     // This one answers the first request.
     rig.ack("a", Kind::AckStart, -17_000, 20_002);
     rig.answer(|_| INACTIVE, 20_003);
     assert!(rig.report().is_none());
-    rig.ack("a", Kind::AckStart, 0, 20_100);
-    rig.answer(|_| ACTIVE, 20_101);
+    rig.starts("a", 20_100);
     assert_eq!(rig.outcome("a"), Outcome::Done(Proof::Acknowledged));
     let offset = rig.controller.systems()[&id("a")].offset_at(at(20_101).mono).unwrap();
     assert_eq!(offset.band(), crate::clock::Band::Good, "{offset}");
@@ -588,9 +604,7 @@ fn stop_can_be_targeted_and_carries_no_session() {
 
 #[test]
 fn a_system_that_dies_while_asked_is_named_and_the_others_are_unaffected() {
-    let mut rig = Rig::with(&["a", "b"]);
-    rig.request(Command::Start, Targets::All, 1000);
-    rig.answer(|_| INACTIVE, 1001);
+    let mut rig = Rig::starting(&["a", "b"]);
     rig.ack("a", Kind::AckStart, 0, 1002);
     rig.ack("b", Kind::AckStart, 0, 1002);
     rig.put(Input::Gone { node: "/b".into(), participant: None }, 1003);
@@ -601,12 +615,9 @@ fn a_system_that_dies_while_asked_is_named_and_the_others_are_unaffected() {
 
 #[test]
 fn leaving_and_joining_during_a_session_is_reported_with_the_session() {
-    let mut rig = Rig::with(&["a", "b"]);
-    rig.request(Command::Start, Targets::All, 1000);
-    rig.answer(|_| INACTIVE, 1001);
+    let mut rig = Rig::starting(&["a", "b"]);
     rig.ack("a", Kind::AckStart, 0, 1002);
-    rig.ack("b", Kind::AckStart, 0, 1002);
-    rig.answer(|_| ACTIVE, 1003);
+    rig.starts("b", 1002);
     rig.said.clear();
     rig.put(Input::Gone { node: "/a".into(), participant: None }, 2000);
     rig.announce("/", "c", 3000);
@@ -621,8 +632,7 @@ fn session_of_one() -> Rig {
     let settings = Settings { poll_period: Some(Duration::from_secs(1)), ..Settings::default() };
     let mut rig = Rig::with_settings(settings, &[]);
     rig.announce_by(1, "a", 0);
-    rig.request(Command::Start, Targets::All, 1000);
-    rig.answer(|_| INACTIVE, 1001);
+    rig.start_inactive(Targets::All, 1000);
     rig.ack("a", Kind::AckStart, 0, 1002);
     rig.answer(|_| ACTIVE, 1004);
     assert!(rig.report().unwrap().is_success());
@@ -650,22 +660,14 @@ fn a_crash_is_reported_although_the_successor_comes_before_the_lease_ends() {
 
 #[test]
 fn leaving_a_session_unasked_is_an_error_and_a_stop_by_anybody_is_not() {
-    let stop = Control {
-        kind: Kind::Stop,
-        stamp: Wall(7),
-        source: "other".into(),
-        session: String::new(),
-        systems: vec![],
-    };
+    let stop = control(Kind::Stop, "other", "");
     for stopped_after in [None, Some(500), Some(0)] {
         let mut rig = session_of_one();
         rig.put(Input::Wake, 2005);
         rig.answer(|_| INACTIVE, 2006);
         if let Some(after) = stopped_after {
             // It may be heard of later than the state it caused.
-            let message = stop.clone();
-            let input = Input::Control { channel: "/".into(), sender: None, participant: None, message };
-            rig.put(input, 2006 + after);
+            rig.put(said(stop.clone()), 2006 + after);
         }
         rig.put(Input::Wake, 3010);
         let dropped = Event::Dropped { system: id("a"), session: "s1".into(), state: State::Inactive };
@@ -675,8 +677,7 @@ fn leaving_a_session_unasked_is_an_error_and_a_stop_by_anybody_is_not() {
     let mut rig = session_of_one();
     rig.request(Command::Stop, Targets::All, 2000);
     rig.answer(|_| ACTIVE, 2001);
-    rig.ack("a", Kind::AckStop, 0, 2002);
-    rig.answer(|_| INACTIVE, 2003);
+    rig.stops("a", 2002);
     rig.put(Input::Wake, 4000);
     assert!(!rig.events().iter().any(|e| matches!(e, Event::Dropped { .. })), "{:?}", rig.events());
 }
@@ -686,8 +687,7 @@ fn other_topics_are_told() {
     let mut rig = Rig::with(&["a"]);
     rig.announce("/", "a", 100);
     assert_eq!(rig.events(), Vec::<&Event>::new());
-    let announcement = Announcement { source: "a".into(), ros_version: 0, topics: vec!["more".into()] };
-    rig.put(Input::Announced { channel: "/".into(), sender: None, participant: None, announcement }, 200);
+    rig.put(announced("a", &["more"]), 200);
     assert_eq!(rig.events(), [&Event::Topics { system: id("a"), topics: vec!["more".into()] }]);
 }
 
@@ -715,13 +715,7 @@ fn two_living_systems_of_one_name_are_no_success() {
     rig.announce_by(1, "a", 0);
     rig.announce_by(2, "a", 5000);
     assert!(!rig.events().contains(&&twins), "it may have been restarted");
-    let message = Control {
-        kind: Kind::AckStart,
-        stamp: Wall(7),
-        source: "a".into(),
-        session: String::new(),
-        systems: vec![],
-    };
+    let message = control(Kind::AckStart, "a", "");
     let participant = Some(process_number(1));
     rig.put(Input::Control { channel: "/".into(), sender: None, participant, message }, 6000);
     assert!(rig.events().contains(&&twins));
@@ -751,8 +745,7 @@ fn a_short_time_is_not_spent_on_waiting_for_more_systems() {
         rig.run_until_queried();
         rig.answer(|_| INACTIVE, 502);
         assert_eq!(rig.published().len(), 1);
-        rig.ack("a", Kind::AckStart, 0, 503);
-        rig.answer(|_| ACTIVE, 504);
+        rig.starts("a", 503);
         assert!(rig.report().unwrap().is_success());
     }
 }
@@ -773,8 +766,7 @@ fn duplicated_unexpected_and_late_acknowledgements_are_called_so() {
     rig.put(Input::Wake, 1600);
     assert!(rig.events().contains(&&Event::Unexpected { system: id("a"), command: Command::Start }));
     rig.said.clear();
-    rig.request(Command::Start, named(&["a"]), 2000);
-    rig.answer(|_| INACTIVE, 2001);
+    rig.start_inactive(named(&["a"]), 2000);
     rig.ack("a", Kind::AckStart, 0, 2002);
     rig.ack("a", Kind::AckStart, 0, 2003);
     assert!(rig.events().contains(&&Event::Duplicate { system: id("a"), command: Command::Start }));
@@ -792,9 +784,7 @@ fn clock_deviation_is_reported_in_bands_for_both_signs() {
     for (offset, level) in
         [(0, Level::Info), (50, Level::Warn), (-50, Level::Warn), (500, Level::Error), (-500, Level::Error)]
     {
-        let mut rig = Rig::with(&["a"]);
-        rig.request(Command::Start, Targets::All, 1000);
-        rig.answer(|_| INACTIVE, 1001);
+        let mut rig = Rig::starting(&["a"]);
         rig.ack("a", Kind::AckStart, offset, 1003);
         let answered =
             rig.events().into_iter().find(|e| matches!(e, Event::Answered { .. })).cloned().unwrap();
@@ -807,20 +797,11 @@ fn clock_deviation_is_reported_in_bands_for_both_signs() {
 #[test]
 fn an_old_estimate_does_not_vouch_for_the_clock_in_another_controllers_session() {
     for (offset, stepped) in [(-500, false), (500, true)] {
-        let mut rig = Rig::with(&["a"]);
-        rig.request(Command::Start, Targets::All, 1000);
-        rig.answer(|_| INACTIVE, 1001);
-        rig.ack("a", Kind::AckStart, 0, 1002);
-        rig.answer(|_| ACTIVE, 1003);
+        let mut rig = Rig::starting(&["a"]);
+        rig.starts("a", 1002);
         rig.said.clear();
-        let stop = Control {
-            kind: Kind::Stop,
-            stamp: Wall(7),
-            source: "other".into(),
-            session: String::new(),
-            systems: vec![],
-        };
-        rig.put(Input::Control { channel: "/".into(), sender: None, participant: None, message: stop }, 2000);
+        let stop = control(Kind::Stop, "other", "");
+        rig.put(said(stop), 2000);
         rig.ack("a", Kind::AckStop, offset, 2001);
         let answered = rig.events().into_iter().find(|e| matches!(e, Event::Answered { .. })).unwrap();
         assert_eq!(answered.level(), Level::Error, "{answered}");
@@ -831,46 +812,31 @@ fn an_old_estimate_does_not_vouch_for_the_clock_in_another_controllers_session()
 
 #[test]
 fn other_controllers_are_heard_and_our_own_echo_is_not_one() {
-    let mut rig = Rig::with(&["a"]);
-    rig.request(Command::Start, Targets::All, 1000);
-    rig.answer(|_| INACTIVE, 1001);
+    let mut rig = Rig::starting(&["a"]);
     let own = rig.said.iter().find_map(|o| match o {
         Output::Publish { message, .. } => Some(message.clone()),
         _ => None,
     });
     let own = own.unwrap();
     rig.said.clear();
-    rig.put(
-        Input::Control { channel: "/".into(), sender: None, participant: None, message: own.clone() },
-        1002,
-    );
+    rig.put(said(own.clone()), 1002);
     assert_eq!(rig.events(), Vec::<&Event>::new());
     let other = Control { stamp: Wall(7), session: "theirs".into(), ..own };
-    rig.put(Input::Control { channel: "/".into(), sender: None, participant: None, message: other }, 1003);
+    rig.put(said(other), 1003);
     assert!(matches!(rig.events()[..], [Event::Foreign { .. }]));
 }
 
 #[test]
 fn a_session_opened_by_another_controller_is_followed() {
     let mut rig = Rig::with(&["a"]);
-    let start = Control {
-        kind: Kind::Start,
-        stamp: Wall(7),
-        source: "mocap4r2cli".into(),
-        session: "theirs".into(),
-        systems: vec!["a".into()],
-    };
-    rig.put(
-        Input::Control { channel: "/".into(), sender: None, participant: None, message: start.clone() },
-        1000,
-    );
-    rig.ack("a", Kind::AckStart, 0, 1001);
-    rig.answer(|_| ACTIVE, 1002);
+    let start = Control { systems: vec!["a".into()], ..control(Kind::Start, "mocap4r2cli", "theirs") };
+    rig.put(said(start.clone()), 1000);
+    rig.starts("a", 1001);
     assert_eq!(rig.controller.session(), Some("theirs"));
     // The acknowledgement may come first: it has another publisher.
     let mut rig = Rig::with(&["a"]);
     rig.ack("a", Kind::AckStart, 0, 1000);
-    rig.put(Input::Control { channel: "/".into(), sender: None, participant: None, message: start }, 1001);
+    rig.put(said(start), 1001);
     rig.answer(|_| ACTIVE, 1002);
     rig.put(Input::Wake, 5000);
     assert_eq!(rig.controller.session(), Some("theirs"));
@@ -899,20 +865,15 @@ fn an_acknowledgement_of_a_system_that_should_tell_its_state_and_does_not_is_no_
 
 #[test]
 fn an_unannounced_system_that_answers_a_start_to_all_is_in_the_report() {
-    let mut rig = Rig::with(&["a"]);
-    rig.request(Command::Start, Targets::All, 1000);
-    rig.answer(|_| INACTIVE, 1001);
+    let mut rig = Rig::starting(&["a"]);
     rig.ack("shy", Kind::AckStart, 0, 1002);
-    rig.ack("a", Kind::AckStart, 0, 1002);
-    rig.answer(|_| ACTIVE, 1003);
+    rig.starts("a", 1002);
     assert_eq!(rig.outcome("shy"), Outcome::Done(Proof::Acknowledged));
 }
 
 #[test]
 fn a_newer_request_replaces_an_older_one_and_both_are_reported() {
-    let mut rig = Rig::with(&["a"]);
-    rig.request(Command::Start, Targets::All, 1000);
-    rig.answer(|_| INACTIVE, 1001);
+    let mut rig = Rig::starting(&["a"]);
     rig.published();
     rig.request(Command::Stop, Targets::All, 1002);
     assert_eq!(rig.outcome("a"), Outcome::Failed(Failure::Superseded));
@@ -930,15 +891,7 @@ fn hostile_names_are_refused_and_lose_nothing() {
     let refused = rig.controller.request(Command::Start, "s", Targets::Named(vec![long.clone()]), at(1000));
     assert!(refused.unwrap_err().problem.contains("too long"));
     for source in [long.as_str(), "", "\u{1b}[2J", "a b"] {
-        rig.put(
-            Input::Announced {
-                channel: "/".into(),
-                sender: None,
-                participant: None,
-                announcement: Announcement { source: source.into(), ..Announcement::default() },
-            },
-            1000,
-        );
+        rig.put(announced(source, &[]), 1000);
         rig.ack(source, Kind::AckStart, 0, 1000);
     }
     assert_eq!(rig.controller.systems().len(), 1);
@@ -1022,12 +975,10 @@ fn a_restart_stops_first_and_starts_anew() {
     // The STOP is a request of its own and looks first.
     rig.answer(|_| ACTIVE, 5002);
     assert_eq!(kinds(&mut rig), [(Kind::Stop, vec!["a".to_owned()])]);
-    rig.ack("a", Kind::AckStop, 0, 5003);
-    rig.answer(|_| INACTIVE, 5004);
+    rig.stops("a", 5003);
     assert_eq!(kinds(&mut rig), [(Kind::Start, vec![])], "then all at once");
     rig.ack("a", Kind::AckStart, 0, 5005);
-    rig.ack("b", Kind::AckStart, 0, 5005);
-    rig.answer(|_| ACTIVE, 5006);
+    rig.starts("b", 5005);
     let reports = rig.reports();
     assert_eq!(reports.len(), 1, "what it did on the way is no report of its own");
     assert!(reports[0].is_success() && reports[0].messages == 2, "{reports:?}");
@@ -1073,8 +1024,7 @@ fn a_stop_that_waited_for_another_is_sent_as_well() {
     rig.answer(|_| ACTIVE, 5001);
     rig.request(Command::Stop, named(&["/a"]), 5002);
     rig.published();
-    rig.ack("a", Kind::AckStop, 0, 5003);
-    rig.answer(|_| INACTIVE, 5004);
+    rig.stops("a", 5003);
     rig.answer(|_| INACTIVE, 5005);
     // Somebody else may have started it between the two.
     assert_eq!(rig.published(), [("/".into(), vec!["a".into()])]);
@@ -1105,8 +1055,7 @@ fn the_same_command_waits_for_its_turn_and_the_opposite_one_takes_over() {
     rig.answer(|_| INACTIVE, 1001);
     let second = rig.start(Ask::new(Command::Start, "two", named(&["a"])), 1002);
     assert_eq!(rig.published().len(), 1);
-    rig.ack("a", Kind::AckStart, 0, 1003);
-    rig.answer(|_| ACTIVE, 1004);
+    rig.starts("a", 1003);
     rig.answer(|_| ACTIVE, 1005);
     let reports: BTreeMap<_, _> = rig.reports().into_iter().map(|r| (r.request, r.clone())).collect();
     assert!(reports[&first].is_success());
@@ -1162,8 +1111,7 @@ fn all_or_none_starts_nobody_unless_all_are_ready_and_stops_the_rest_when_one_fa
     let mut rig = Rig::with(&["a", "b"]);
     rig.start(atomic(Targets::All), 1000);
     rig.answer(|_| INACTIVE, 1001);
-    rig.ack("a", Kind::AckStart, 0, 1002);
-    rig.answer(|_| ACTIVE, 1003);
+    rig.starts("a", 1002);
     rig.published();
     rig.put(Input::Wake, 1502);
     rig.answer(|_| INACTIVE, 1503);
@@ -1171,8 +1119,7 @@ fn all_or_none_starts_nobody_unless_all_are_ready_and_stops_the_rest_when_one_fa
     rig.answer(|_| INACTIVE, 1505);
     rig.answer(|_| ACTIVE, 1812);
     assert_eq!(rig.published(), [("/".into(), vec!["a".into()])], "a is stopped again");
-    rig.ack("a", Kind::AckStop, 0, 1813);
-    rig.answer(|_| INACTIVE, 1814);
+    rig.stops("a", 1813);
     rig.log("b", "no such device", 1002, 1815);
     rig.log("b", "so it is not acknowledged", 1003, 1816);
     rig.put(Input::Wake, 2120);
@@ -1239,13 +1186,7 @@ fn nobody_is_missed_by_a_controller_that_could_not_hear_of_it() {
 
 #[test]
 fn another_controllers_start_that_is_not_answered_is_an_error() {
-    let start = Control {
-        kind: Kind::Start,
-        stamp: Wall(7),
-        source: "other".into(),
-        session: "theirs".into(),
-        systems: vec![],
-    };
+    let start = control(Kind::Start, "other", "theirs");
     let settings = Settings { poll_period: Some(Duration::from_secs(60)), ..Settings::default() };
     let unanswered = |rig: &Rig| {
         let told = rig.events().into_iter().find(|e| matches!(e, Event::Unanswered { .. }));
@@ -1259,8 +1200,7 @@ fn another_controllers_start_that_is_not_answered_is_an_error() {
     ] {
         let mut rig = Rig::with_settings(settings.clone(), &["a"]);
         rig.answer(|_| INACTIVE, 1);
-        let message = start.clone();
-        rig.put(Input::Control { channel: "/".into(), sender: None, participant: None, message }, 1000);
+        rig.put(said(start.clone()), 1000);
         if acknowledges {
             rig.ack("a", Kind::AckStart, 0, 1001);
         }
@@ -1349,9 +1289,7 @@ fn a_system_of_several_dialects_is_one_system() {
 fn a_thousand_systems_start_in_one_message_and_leave_nothing_behind() {
     let names: Vec<_> = (0..1000).map(|n| format!("system_{n}")).collect();
     let names: Vec<_> = names.iter().map(String::as_str).collect();
-    let mut rig = Rig::with(&names);
-    rig.request(Command::Start, Targets::All, 1000);
-    rig.answer(|_| INACTIVE, 1001);
+    let mut rig = Rig::starting(&names);
     assert_eq!(rig.published().len(), 1);
     for name in &names {
         rig.ack(name, Kind::AckStart, 0, 1002);
@@ -1385,9 +1323,7 @@ fn what_an_event_costs_does_not_grow_with_the_systems() {
 
 #[test]
 fn a_memory_that_changed_is_told_of_once_until_somebody_listens() {
-    let mut rig = Rig::with(&["a", "b", "c"]);
-    rig.request(Command::Start, Targets::All, 1000);
-    rig.answer(|_| INACTIVE, 1001);
+    let mut rig = Rig::starting(&["a", "b", "c"]);
     for name in ["a", "b", "c"] {
         rig.ack(name, Kind::AckStart, 0, 1002);
     }
@@ -1404,14 +1340,11 @@ fn a_memory_that_changed_is_told_of_once_until_somebody_listens() {
 
 #[test]
 fn an_acknowledgement_slower_than_its_state_is_heard_all_the_same() {
-    let mut rig = Rig::with(&["a", "b"]);
-    rig.request(Command::Start, Targets::All, 1000);
-    rig.answer(|_| INACTIVE, 1001);
+    let mut rig = Rig::starting(&["a", "b"]);
     rig.put(Input::Wake, 1501);
     rig.answer(|id| if id.bare() == "a" { ACTIVE } else { Ok(State::Activating) }, 1502);
     rig.ack("a", Kind::AckStart, 0, 1600);
-    rig.ack("b", Kind::AckStart, 0, 1700);
-    rig.answer(|_| ACTIVE, 1701);
+    rig.starts("b", 1700);
     let result = &rig.report().unwrap().results[&id("a")];
     assert_eq!(result.outcome, Outcome::Done(Proof::Acknowledged));
     assert_eq!(result.answered_after, Some(Duration::from_millis(599)));
@@ -1469,8 +1402,7 @@ fn a_start_waits_for_a_restart_and_its_stop_is_not_taken_from_it() {
     rig.answer(|_| ACTIVE, 5001);
     rig.answer(|_| ACTIVE, 5002);
     let third = rig.start(Ask::new(Command::Start, "take_2", named(&["a"])), 5002);
-    rig.ack("a", Kind::AckStop, 0, 5003);
-    rig.answer(|_| INACTIVE, 5004);
+    rig.stops("a", 5003);
     rig.ack("a", Kind::AckStart, 0, 5005);
     for millis in 5006..5010 {
         rig.answer(|_| ACTIVE, millis);
@@ -1506,8 +1438,7 @@ fn simulated_time_is_said_to_be_so() {
     let stamp = Wall::from_stamp(12, 0);
     let message =
         Control { kind: Kind::AckStart, stamp, source: "a".into(), session: String::new(), systems: vec![] };
-    rig.controller
-        .handle(Input::Control { channel: "/".into(), sender: None, participant: None, message }, now(1002));
+    rig.controller.handle(said(message), now(1002));
     rig.drain();
     rig.answer(|_| ACTIVE, 1003);
     let simulated = Event::Simulated { system: id("a"), command: Command::Start };
@@ -1584,7 +1515,7 @@ fn who_cancels_a_scheduled_start_disarms() {
 fn foreign_start(session: &str, system: &str) -> Input {
     let (source, systems) = ("mocap4r2cli".into(), vec![system.into()]);
     let message = Control { kind: Kind::Start, stamp: Wall(7), source, session: session.into(), systems };
-    Input::Control { channel: "/".into(), sender: None, participant: None, message }
+    said(message)
 }
 
 #[test]
@@ -1677,10 +1608,8 @@ fn a_stop_is_not_confirmed_by_the_state_of_before_a_start_that_is_not_answered()
         rig.put(Input::Wake, millis);
     }
     assert_eq!(rig.report(), None);
-    rig.ack("lazy", Kind::AckStart, 0, 6000);
-    rig.answer(|_| ACTIVE, 6001);
-    rig.ack("lazy", Kind::AckStop, 0, 6002);
-    rig.answer(|_| INACTIVE, 6003);
+    rig.starts("lazy", 6000);
+    rig.stops("lazy", 6002);
     assert_eq!(rig.outcome("lazy"), Outcome::Done(Proof::Acknowledged));
     // What nobody can know is not said.
     rig.said.clear();
@@ -1705,9 +1634,7 @@ fn who_answers_nothing_is_not_said_to_be_where_it_was() {
 
 #[test]
 fn the_log_of_who_failed_is_read_before_the_others_are_done() {
-    let mut rig = Rig::with(&["broken", "slow"]);
-    rig.request(Command::Start, Targets::All, 1000);
-    rig.answer(|_| INACTIVE, 1001);
+    let mut rig = Rig::starting(&["broken", "slow"]);
     rig.run_until_queried();
     let state = |id: &SystemId| if id.bare() == "slow" { Ok(State::Activating) } else { INACTIVE };
     rig.answer(state, rig.millis);

@@ -12,6 +12,8 @@ use std::{
 
 use bytes::Bytes;
 
+#[cfg(feature = "security")]
+use crate::structure::guid::GUID;
 use crate::{
   network::udp_listener::PacketOrigin, polling::LoopWaker, structure::guid::GuidPrefix, DomainParticipant,
   RTPSEntity,
@@ -131,4 +133,19 @@ pub(crate) fn disturbed(mut datagrams: Vec<(Bytes, PacketOrigin)>) -> Vec<(Bytes
     datagrams.append(&mut last);
   }
   datagrams
+}
+
+#[cfg(feature = "security")]
+static IMPOSTORS: Mutex<BTreeMap<GUID, GUID>> = Mutex::new(BTreeMap::new());
+
+/// When this endpoint goes, its participant says under protection that the other one went.
+#[cfg(feature = "security")]
+pub fn dispose_in_the_name_of(endpoint: GUID, other: GUID) {
+  IMPOSTORS.lock().unwrap_or_else(PoisonError::into_inner).insert(endpoint, other);
+}
+
+#[cfg(feature = "security")]
+pub(crate) fn disposed_as(endpoint: GUID) -> GUID {
+  let impostors = IMPOSTORS.lock().unwrap_or_else(PoisonError::into_inner);
+  impostors.get(&endpoint).copied().unwrap_or(endpoint)
 }

@@ -62,9 +62,17 @@ impl Decode<'_, Bytes> for Raw {
 pub type Writer = DataWriter<Bytes, Raw>;
 pub type Reader = SimpleDataReader<Bytes, Raw>;
 
-/// A participant that stays on the loopback interface.
+/// A participant that stays on the loopback interface. With the feature `security` it is secured.
 pub fn local(domain: u16) -> DomainParticipantBuilder {
-    DomainParticipantBuilder::new(domain).with_only_networks([IpAddr::V4(Ipv4Addr::LOCALHOST)])
+    let builder = DomainParticipantBuilder::new(domain).with_only_networks([IpAddr::V4(Ipv4Addr::LOCALHOST)]);
+    #[cfg(feature = "security")]
+    let builder = {
+        let folder = rosless_tests::enclave(domain);
+        let files =
+            rustdds::DomainParticipantSecurityConfigFiles::with_ros_default_names(folder, String::new());
+        builder.builtin_security(files)
+    };
+    builder
 }
 
 pub fn reliable(depth: i32) -> QosPolicies {
@@ -154,6 +162,11 @@ pub fn peer_command(role: &str, domain: u16) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("path of this test"));
     command.args(["--exact", "common::peer_process", "--nocapture", "--test-threads=1"]);
     command.env(ROLE, format!("{role} {domain}"));
+    #[cfg(feature = "security")]
+    {
+        let (name, folder) = rosless_tests::keystores();
+        command.env(name, folder);
+    }
     command
 }
 

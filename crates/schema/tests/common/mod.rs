@@ -56,56 +56,10 @@ fn finite(value: f64) -> f64 {
 
 /// Text full of what quoting rules trip over.
 fn text(bound: usize, rng: &mut StdRng) -> String {
-    let pieces = [
-        "a",
-        "0",
-        "7",
-        ".",
-        "e",
-        "-",
-        ":",
-        ": ",
-        " #",
-        "#",
-        "'",
-        "\"",
-        "\\",
-        "\n",
-        "\t",
-        "\r",
-        " ",
-        "é",
-        "ぼ",
-        "😀",
-        "\u{85}",
-        "\u{2028}",
-        "\u{feff}",
-        "\u{7f}",
-        "{",
-        "}",
-        "[",
-        "]",
-        ",",
-        "&",
-        "*",
-        "!",
-        "|",
-        ">",
-        "%",
-        "@",
-        "`",
-        "?",
-        "yes",
-        "null",
-        "~",
-        "true",
-        ".nan",
-        "0x1",
-        "1e3",
-        "2001-01-01",
-        "---",
-        "...",
-    ];
+    let single =
+        "a07.e-:#'\"\\\n\t\r éぼ😀\u{85}\u{2028}\u{feff}\u{7f}{}[],&*!|>%@`?~".chars().map(String::from);
+    let longer = [": ", " #", "yes", "null", "true", ".nan", "0x1", "1e3", "2001-01-01", "---", "..."];
+    let pieces: Vec<_> = single.chain(longer.map(String::from)).collect();
     let mut text = String::new();
     for _ in 0..rng.random_range(0..8) {
         let piece = pieces.choose(rng).expect("not empty");

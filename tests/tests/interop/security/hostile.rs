@@ -2,13 +2,19 @@
 
 use std::{
     net::{Ipv4Addr, UdpSocket},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::JoinHandle,
     time::{Duration, Instant},
 };
 
+use rosless_graph::ContextOptions;
 use rosless_tests::Vendor;
 use rosless_wire::{Message, names, std_msgs::msg::String as Text};
 
-use super::{Lab, Speaker, turn_until};
+use super::{Lab, Speaker, alone, is_alone, turn_until};
 use crate::ours::{PATIENCE, typehash};
 
 type Prefix = [u8; 12];
@@ -18,18 +24,26 @@ fn port(lab: &Lab, number: u16) -> u16 {
     7410 + 250 * lab.domain.id() + 2 * number
 }
 
-/// The first announcement that comes from none of the `known`, as it is on the wire.
-fn announcement(socket: &UdpSocket, known: &[Prefix]) -> (Prefix, Vec<u8>) {
+/// The first announcement of somebody who is secured, as it is on the wire. Fast DDS begins with a datagram that has nothing
+/// but locators for its own processes.
+fn announcement(socket: &UdpSocket) -> (Prefix, Vec<u8>) {
+    first_announcement(socket, is_secured)
+}
+
+/// Who is secured tells its token.
+fn is_secured(announcement: &[u8]) -> bool {
+    announcement.windows(8).any(|bytes| bytes == b"DDS:Auth")
+}
+
+fn first_announcement(socket: &UdpSocket, is_it: impl Fn(&[u8]) -> bool) -> (Prefix, Vec<u8>) {
     socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     let deadline = Instant::now() + PATIENCE;
     let mut buffer = [0; 65536];
     while Instant::now() < deadline {
         let Ok(length) = socket.recv(&mut buffer) else { continue };
-        let prefix: Prefix = buffer[8..20].try_into().unwrap();
-        // Fast DDS begins with a datagram that has nothing but locators for its own processes; who is secured tells its token.
-        let has_token = buffer[..length].windows(8).any(|bytes| bytes == b"DDS:Auth");
-        if has_token && buffer.starts_with(b"RTPS") && !known.contains(&prefix) {
-            return (prefix, buffer[..length].to_vec());
+        let bytes = &buffer[..length];
+        if bytes.starts_with(b"RTPS") && is_it(bytes) {
+            return (bytes[8..20].try_into().unwrap(), bytes.to_vec());
         }
     }
     panic!("nobody was announced within {PATIENCE:?}");
@@ -62,12 +76,11 @@ fn thousands_who_begin_a_handshake_keep_nobody_out_and_fill_no_memory() {
     let talker = a.talker();
     let listener = b.listen();
     turn_until("a and b met", &mut [&mut a, &mut b], |_| talker.matched() == 1 && listener.matched() == 1);
-    let (victim, packet) = announcement(&socket, &[]);
+    let (victim, packet) = announcement(&socket);
     let before = resident();
     for stranger in 0..STRANGERS {
-        let mut prefix = [0x80 | (stranger % 128) as u8; 12];
-        prefix[8..].copy_from_slice(&stranger.to_be_bytes());
-        socket.send_to(&renamed(&packet, victim, prefix), (Ipv4Addr::LOCALHOST, port(&lab, 0))).unwrap();
+        let packet = renamed(&packet, victim, invented(stranger));
+        socket.send_to(&packet, (Ipv4Addr::LOCALHOST, port(&lab, 0))).unwrap();
         if stranger % 16 == 0 {
             a.turn();
             b.turn();
@@ -129,7 +142,7 @@ fn what_strangers_say_of_a_handshake_keeps_nobody_out() {
         let Some(mut peer) = lab.peer(Vendor::FastDds, "/theirs") else { return };
         let dds_type = names::type_to_dds(Text::TYPE_NAME).unwrap();
         peer.reader("r", "rt/chatter", &dds_type, "reliable,volatile,0", &typehash(Text::TYPE_HASH));
-        let (theirs, packet) = announcement(&socket, &[]);
+        let (theirs, packet) = announcement(&socket);
         // While it sleeps, others speak for it.
         peer.signal("STOP");
         drop(socket);
@@ -156,4 +169,121 @@ fn what_strangers_say_of_a_handshake_keeps_nobody_out() {
             talker.matched() == 1 && peer.matched("r") == 1
         });
     }
+}
+
+/// Floods until it is dropped.
+struct Flood {
+    goes_on: Arc<AtomicBool>,
+    thread: Option<JoinHandle<u32>>,
+}
+
+impl Flood {
+    /// Sends what `packets` makes of the number of each stranger to the first participants of the domain.
+    fn begin(lab: &Lab, packets: impl Fn(u32) -> Vec<Vec<u8>> + Send + 'static) -> Self {
+        let goes_on = Arc::new(AtomicBool::new(true));
+        let (flag, ports) = (goes_on.clone(), [0, 1].map(|number| port(lab, number)));
+        let thread = std::thread::spawn(move || {
+            let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            let mut strangers = 0;
+            while flag.load(Ordering::Relaxed) {
+                for packet in packets(strangers) {
+                    for port in ports {
+                        // Who has no room yet, or is gone, hears the next one.
+                        let _ = socket.send_to(&packet, (Ipv4Addr::LOCALHOST, port));
+                    }
+                }
+                strangers += 1;
+            }
+            strangers
+        });
+        Self { goes_on, thread: Some(thread) }
+    }
+
+    fn end(mut self) -> u32 {
+        self.goes_on.store(false, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+impl Drop for Flood {
+    fn drop(&mut self) {
+        self.goes_on.store(false, Ordering::Relaxed);
+    }
+}
+
+fn invented(stranger: u32) -> Prefix {
+    let mut prefix = [0x80 | (stranger % 128) as u8; 12];
+    prefix[8..].copy_from_slice(&stranger.to_be_bytes());
+    prefix
+}
+
+#[test]
+fn an_endless_flood_of_handshakes_stalls_nobody_and_fills_no_memory() {
+    const ALLOWANCE: u64 = 64 << 20;
+    const FLOODED: Duration = Duration::from_secs(6);
+    let lab = Lab::new(&["/a", "/b", "/late"]);
+    let mut a = Speaker::new(lab.options("/a"), "a");
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, port(&lab, 5))).unwrap();
+    let mut b = Speaker::new(lab.options("/b"), "b");
+    let talker = a.talker();
+    let listener = b.listen();
+    turn_until("a and b met", &mut [&mut a, &mut b], |_| talker.matched() == 1 && listener.matched() == 1);
+    let (victim, packet) = announcement(&socket);
+    let us = a.node.context().gid().prefix().0;
+    let before = resident();
+    // Each comes, and says all that can be said in a handshake, in its own name and in that of a member.
+    let flood = Flood::begin(&lab, move |stranger| {
+        let name = invented(stranger);
+        let mut packets = vec![renamed(&packet, victim, name)];
+        for step in ["Req", "Reply", "Final"] {
+            packets.push(handshake(name, us, stranger, step));
+            packets.push(handshake(victim, us, stranger, step));
+        }
+        packets
+    });
+    let begin = Instant::now();
+    let mut said = 0;
+    while begin.elapsed() < FLOODED {
+        assert!(talker.publish(&Text { data: said.to_string() }));
+        said += 1;
+        turn_until("heard in the flood", &mut [&mut a, &mut b], |speakers| speakers[1].heard.len() >= said);
+        let more = resident().saturating_sub(before);
+        assert!(more < ALLOWANCE, "the flood took {} MB", more >> 20);
+    }
+    assert_eq!((talker.matched(), listener.matched()), (1, 1), "members stay");
+    let strangers = flood.end();
+    assert!(strangers > 1000, "{strangers} are no flood");
+    let mut late = Speaker::new(lab.options("/late"), "late");
+    let heard = late.listen();
+    turn_until("a newcomer is met behind the flood", &mut [&mut a, &mut b, &mut late], |_| {
+        talker.matched() == 2 && heard.matched() == 1
+    });
+}
+
+#[test]
+fn strangers_without_end_are_told_of_now_and_then() {
+    if is_alone() {
+        return;
+    }
+    let lab = Lab::new(&["/a"]);
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, port(&lab, 5))).unwrap();
+    let talker = alone(&lab, "/a", "security::hostile::strangers_without_end_are_told_of_now_and_then");
+    let refusals =
+        || talker.filter_map(|line| line.contains(" is refused: it has no security").then_some(()));
+    let mut open = Speaker::new(ContextOptions::for_domain(lab.domain.id()), "open");
+    turn_until("the first is refused", &mut [&mut open], |_| !refusals().is_empty());
+    let (name, packet) = first_announcement(&socket, |bytes| !is_secured(bytes));
+    let flood = Flood::begin(&lab, move |stranger| {
+        // 128 of them are looked at in a second.
+        std::thread::sleep(Duration::from_millis(1));
+        vec![renamed(&packet, name, invented(stranger))]
+    });
+    talker.wait_for_line("from now on one is told of per second", PATIENCE);
+    let begin = Instant::now();
+    let told = refusals().len();
+    turn_until("three seconds later", &mut [&mut open], |_| begin.elapsed() > Duration::from_secs(3));
+    let more = refusals().len() - told;
+    let strangers = flood.end();
+    assert!(strangers > 500, "{strangers} are no flood");
+    assert!(more < 10, "{more} more lines within {:?}", begin.elapsed());
 }

@@ -1,5 +1,6 @@
 //! DDS Security: our nodes and those of both vendors in enclaves of one SROS2 keystore.
 
+mod daemons;
 mod hostile;
 mod ours;
 mod strangers;

@@ -1,6 +1,11 @@
 //! Our nodes with each other: everything that ROS has, encrypted.
 
-use rosless_graph::action::{CancelResponse, GoalHandle, GoalResponse, GoalUpdate};
+use std::time::Instant;
+
+use rosless_graph::{
+    Sample, TopicQos,
+    action::{CancelResponse, GoalHandle, GoalResponse, GoalUpdate},
+};
 use rosless_wire::{
     example_interfaces::{
         action::{Fibonacci, FibonacciFeedback, FibonacciGoal, FibonacciResult},
@@ -9,7 +14,7 @@ use rosless_wire::{
     std_msgs::msg::String as Text,
 };
 
-use super::{Governance, Lab, Speaker, texts, turn_until};
+use super::{Governance, Lab, Speaker, alone, is_alone, texts, turn_until};
 use crate::ours::PATIENCE;
 
 #[test]
@@ -46,6 +51,81 @@ fn the_graph_is_whole_under_security() {
     assert_eq!(graph.publishers("/chatter").len(), 1, "whatever is settled is complete");
 }
 
+/// Two processes, each with two nodes, each of which has a publisher and a subscription of the topic: so every pair of
+/// endpoints that can be, those of one participant and those of one node included.
+#[test]
+fn several_endpoints_of_a_process_hear_all_others_and_each_other() {
+    let lab = Lab::new(&["/a", "/b"]);
+    let mut speakers = ["/a", "/b"].map(|enclave| Speaker::new(lab.options(enclave), &enclave[1..]));
+    let mut talkers = Vec::new();
+    let mut listeners = Vec::new();
+    for speaker in &speakers {
+        let second = speaker.node.context().node("second").unwrap();
+        for node in [&speaker.node, &second] {
+            talkers.push(speaker.talker_on(node, "chatter"));
+            listeners.push(speaker.listen_on(node, "chatter"));
+        }
+    }
+    let [a, b] = &mut speakers;
+    let matched = || {
+        let talkers: Vec<_> = talkers.iter().map(|talker| talker.matched()).collect();
+        (talkers, listeners.iter().map(|listener| listener.matched()).collect::<Vec<_>>())
+    };
+    let deadline = Instant::now() + PATIENCE;
+    while matched() != (vec![4; 4], vec![4; 4]) && Instant::now() < deadline {
+        a.turn();
+        b.turn();
+    }
+    assert_eq!(matched(), (vec![4; 4], vec![4; 4]), "each is matched with all");
+    for (number, talker) in talkers.iter().enumerate() {
+        assert!(talker.publish(&Text { data: number.to_string() }));
+    }
+    turn_until("all heard", &mut [&mut *a, &mut *b], |speakers| speakers.iter().all(|s| s.heard.len() >= 8));
+    for speaker in &mut speakers {
+        speaker.heard.sort();
+        assert_eq!(
+            speaker.heard,
+            ["0", "0", "1", "1", "2", "2", "3", "3"],
+            "each listener of two, each talker"
+        );
+    }
+}
+
+/// Those who come have no keys at first: what is said meanwhile is for the others all the same.
+#[test]
+fn newcomers_keep_nobody_from_hearing() {
+    let lab = Lab::new(&["/a", "/b", "/c"]);
+    let mut a = Speaker::new(lab.options("/a"), "a");
+    let mut b = Speaker::new(lab.options("/b"), "b");
+    let talker = a.node.publisher::<Text>("chatter".best_effort()).unwrap();
+    let listen = |speaker: &Speaker| {
+        let hear = |heard: &mut Vec<String>, sample: Sample<Text>| heard.push(sample.message.data);
+        speaker.event_loop.subscribe(&speaker.node, "chatter".best_effort(), hear).unwrap()
+    };
+    let stays = listen(&b);
+    turn_until("met", &mut [&mut a, &mut b], |_| talker.matched() == 1 && stays.matched() == 1);
+    let mut said = Vec::new();
+    let mut say = || {
+        said.push(said.len().to_string());
+        talker.publish(&Text { data: said[said.len() - 1].clone() });
+        said.len()
+    };
+    for _ in 0..6 {
+        let mut c = Speaker::new(lab.options("/c"), "c");
+        let comes = listen(&c);
+        turn_until("met", &mut [&mut a, &mut b, &mut c], |_| {
+            say() > 0 && comes.matched() == 1 && talker.matched() == 2
+        });
+        drop((comes, c));
+        turn_until("gone", &mut [&mut a, &mut b], |_| say() > 0 && talker.matched() == 1);
+    }
+    let deadline = Instant::now() + PATIENCE;
+    while b.heard.len() < said.len() && Instant::now() < deadline {
+        b.turn();
+    }
+    assert_eq!(b.heard, said);
+}
+
 /// One who comes and goes gets new keys, and those who stay are not disturbed.
 #[test]
 fn who_comes_back_is_heard_again() {
@@ -68,6 +148,28 @@ fn who_comes_back_is_heard_again() {
         drop((comes, b));
         turn_until("gone", &mut [&mut a, &mut c], |_| talker.matched() == 1);
     }
+}
+
+#[test]
+fn who_was_stopped_is_heard_again() {
+    if is_alone() {
+        return;
+    }
+    let lab = Lab::new(&["/a", "/b"]);
+    let other = alone(&lab, "/a", "security::ours::who_was_stopped_is_heard_again");
+    let mut b = Speaker::new(lab.options("/b"), "b");
+    let listener = b.listen();
+    turn_until("heard", &mut [&mut b], |speakers| !speakers[0].heard.is_empty());
+    other.signal("STOP");
+    // Its lease is over.
+    let deadline = Instant::now() + 2 * PATIENCE;
+    while listener.matched() > 0 {
+        assert!(Instant::now() < deadline, "who is silent is forgotten");
+        b.turn();
+    }
+    b.heard.clear();
+    other.signal("CONT");
+    turn_until("heard again", &mut [&mut b], |speakers| !speakers[0].heard.is_empty());
 }
 
 fn serve(speaker: &Speaker) {

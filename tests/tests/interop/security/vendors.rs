@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, process::Command, rc::Rc};
 
-use rosless_tests::{Daemon, Vendor};
+use rosless_tests::{Daemon, Rig, Vendor};
 use rosless_wire::{
     Message, cdr,
     example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse},
@@ -13,14 +13,14 @@ use rosless_wire::{
 use super::{Governance, Lab, Speaker, texts, turn_until};
 use crate::{
     foreign_client::ForeignClient,
-    ours::{Ours, PATIENCE, typehash},
+    ours::{PATIENCE, typehash},
 };
 
 const RELIABLE: &str = "reliable,volatile,0";
 
 /// Who begins the handshake, and whose keys come first, is chance: so it is tried again and again.
 fn starts() -> usize {
-    std::env::var("ROSLESS_SECURE_STARTS").ok().and_then(|text| text.parse().ok()).unwrap_or(3)
+    std::env::var("ROSLESS_SECURE_STARTS").ok().and_then(|text| text.parse().ok()).unwrap_or(10)
 }
 
 fn meet_again_and_again(vendor: Vendor, governance: Governance) {
@@ -120,16 +120,16 @@ fn clients_of_both_vendors_call_our_service() {
     for vendor in Vendor::ALL {
         let lab = Lab::new(&["/ours", "/theirs"]);
         let Some(peer) = lab.peer(vendor, "/theirs") else { return };
-        let mut ours = Ours::with(lab.options("/ours"), "adder", ());
-        ours.event_loop
+        let mut ours = Rig::joining(&lab.domain, lab.options("/ours"), "adder", ());
+        ours.events
             .serve::<AddTwoInts>(&ours.node, "add", |(), request, responder| {
                 responder.reply(&AddTwoIntsResponse { sum: request.a + request.b });
             })
             .unwrap();
         let mut client = ForeignClient::<AddTwoInts>::new(&Rc::new(RefCell::new(peer)), "/add");
-        ours.run_until("the client matched", |()| client.is_matched());
+        ours.until("the client matched", |()| client.is_matched());
         client.call(&AddTwoIntsRequest { a: 20, b: 22 });
-        ours.run_until("an answer", |()| !client.answers().is_empty());
+        ours.until("an answer", |()| !client.answers().is_empty());
         assert_eq!(client.answers().into_values().map(|r| r.sum).collect::<Vec<_>>(), [42], "{vendor:?}");
     }
 }

@@ -11,7 +11,7 @@ use rosless_graph::{Sample, SampleInfo};
 use rosless_schema::{DynamicMessage, Filter, Value, YamlStyle, python};
 use serde_json::json;
 
-use super::{SimTime, Source, accepts};
+use super::{SERVICE_EVENT, SimTime, Source, accepts};
 use crate::{
     Environment,
     cli::seconds,
@@ -75,7 +75,7 @@ pub(crate) struct Echo {
 impl Echo {
     /// The same for what is told of a service's calls.
     pub(crate) fn of_service(mut self) -> Self {
-        self.topic_name += "/_service_event";
+        self.topic_name += SERVICE_EVENT;
         self.message_type = self.message_type.map(|ty| ty + "_Event");
         self
     }

@@ -281,6 +281,12 @@ pub(super) fn endpoint_json(graph: &Graph, endpoint: &Endpoint) -> Value {
     })
 }
 
+/// What the topic is called on which a service's calls are told.
+const SERVICE_EVENT: &str = "/_service_event";
+
+/// How long a simulation may take to say what time it is; one that has not begun says 0.
+const FIRST_TIME: Duration = Duration::from_secs(2);
+
 #[derive(Args, Debug)]
 struct SimTime {
     /// Take times from /clock instead of this machine's clock
@@ -299,13 +305,13 @@ impl SimTime {
             Some(name) => Session::join(&settings, name, ())?.spin_time(environment.global.spin_time),
             None => environment.join_with(&settings)?,
         };
-        if self.use_sim_time
-            && session
-                .discover(|graph| !graph.publishers("/clock").is_empty())?
-                .publishers("/clock")
-                .is_empty()
-        {
-            err!("WARNING: nobody publishes /clock: simulated time stands still");
+        if self.use_sim_time {
+            let is_told = |graph: &Graph| !graph.publishers("/clock").is_empty();
+            if is_told(&*session.discover(is_told)?) {
+                session.run_until(FIRST_TIME, || time(&session.node) > Duration::ZERO)?;
+            } else {
+                err!("WARNING: nobody publishes /clock: simulated time stands still");
+            }
         }
         Ok(session)
     }
@@ -372,6 +378,14 @@ impl Source {
                 return Err(Failure::new(format!("{topic} carries {}, not {wanted}", joined(&types))));
             }
             (None, 0) if patience > Duration::ZERO => return Err(unknown(&graph, &topic)),
+            (None, 0) if topic.ends_with(SERVICE_EVENT) => {
+                let service = topic.trim_end_matches(SERVICE_EVENT);
+                return Err(Failure::nobody(format!(
+                    "Nobody tells of the calls of {service}: is introspection on? In programs of ours \
+                     `--ros-args -p service_introspection:=contents` turns it on, in those of ROS 2 their code does\n\
+                     To wait for it, name the type: `rosless service echo {service} TYPE`"
+                )));
+            }
             (None, 0) => {
                 let unknown = unknown(&graph, &topic);
                 return Err(Failure::nobody(format!(
