@@ -36,10 +36,10 @@ fn late_joiner_gets_the_last_samples() {
         .history(policy::History::KeepLast { depth: 3 })
         .build();
     let lease = DomainLease::acquire();
-    let ends =
-        [local(lease.id()).build().expect("participant"), local(lease.id()).build().expect("participant")];
-    let writer = writer(&ends[0], "down", &qos);
-    let up = reader(&ends[0], "up", &reliable(10));
+    let end = || local(lease.id()).build().expect("participant");
+    let ours = end();
+    let writer = writer(&ours, "down", &qos);
+    let up = reader(&ours, "up", &reliable(10));
     let stopped = peer("echo", lease.id());
     exchange("peer echoes", &writer, &up);
     stopped.signal("STOP");
@@ -47,19 +47,22 @@ fn late_joiner_gets_the_last_samples() {
     for number in 0..50u32 {
         writer.write(Bytes::copy_from_slice(&number.to_le_bytes()), None).expect("accepted");
     }
-    let sent_again = ends[0].repairs().sent_again();
-    let late = reader(&ends[1], "down", &qos);
-    let mut got = Vec::new();
-    eventually("the newest sample arrives", SOON, || {
-        got.extend(take(&late));
-        got.last().is_some_and(|last| last[..] == 49u32.to_le_bytes())
-    });
+    let until_the_newest = |reader: &_| {
+        let mut got: Vec<Bytes> = Vec::new();
+        eventually("the newest sample arrives", SOON, || {
+            got.extend(take(reader));
+            got.last().is_some_and(|last| last[..] == 49u32.to_le_bytes())
+        });
+        got
+    };
+    // Who is met while the last of them still wait to be sent gets those as well; who comes after this one does not.
+    let other = end();
+    until_the_newest(&reader(&other, "down", &qos));
+    let sent_again = ours.repairs().sent_again();
+    let theirs = end();
+    let got = until_the_newest(&reader(&theirs, "down", &qos));
     let expected: Vec<Bytes> = (47..50u32).map(|n| Bytes::copy_from_slice(&n.to_le_bytes())).collect();
     assert_eq!(got, expected);
-    assert_eq!(
-        ends[0].repairs().sent_again(),
-        sent_again,
-        "what a late joiner gets is sent for the first time"
-    );
-    assert_eq!(ends[1].repairs().asked(), 0);
+    assert_eq!(ours.repairs().sent_again(), sent_again, "what a late joiner gets is sent for the first time");
+    assert_eq!(theirs.repairs().asked(), 0);
 }
