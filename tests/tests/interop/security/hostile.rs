@@ -3,7 +3,7 @@
 use std::{
     net::{Ipv4Addr, UdpSocket},
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     thread::JoinHandle,
@@ -60,6 +60,12 @@ fn renamed(packet: &[u8], from: Prefix, to: Prefix) -> Vec<u8> {
     packet
 }
 
+/// Memory is that of the whole process: no other test floods it meanwhile.
+fn alone_with_the_flood() -> MutexGuard<'static, ()> {
+    static FLOODS: Mutex<()> = Mutex::new(());
+    FLOODS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn resident() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     pages.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
@@ -69,6 +75,7 @@ fn resident() -> u64 {
 fn thousands_who_begin_a_handshake_keep_nobody_out_and_fill_no_memory() {
     const STRANGERS: u32 = 3000;
     const ALLOWANCE: u64 = 64 << 20;
+    let _alone = alone_with_the_flood();
     let lab = Lab::new(&["/a", "/b", "/late"]);
     let mut a = Speaker::new(lab.options("/a"), "a");
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, port(&lab, 5))).unwrap();
@@ -96,6 +103,7 @@ fn thousands_who_begin_a_handshake_keep_nobody_out_and_fill_no_memory() {
         !speakers[1].heard.is_empty() && !speakers[2].heard.is_empty()
     });
     let more = resident().saturating_sub(before);
+    eprintln!("{STRANGERS} strangers took {} MB", more >> 20);
     assert!(more < ALLOWANCE, "{STRANGERS} strangers took {} MB", more >> 20);
 }
 
@@ -136,6 +144,7 @@ fn handshake(from: Prefix, to: Prefix, number: u32, step: &str) -> Vec<u8> {
 
 #[test]
 fn what_strangers_say_of_a_handshake_keeps_nobody_out() {
+    let _alone = alone_with_the_flood();
     for _ in 0..4 {
         let lab = Lab::new(&["/ours", "/theirs"]);
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, port(&lab, 1))).unwrap();
@@ -221,6 +230,7 @@ fn invented(stranger: u32) -> Prefix {
 fn an_endless_flood_of_handshakes_stalls_nobody_and_fills_no_memory() {
     const ALLOWANCE: u64 = 64 << 20;
     const FLOODED: Duration = Duration::from_secs(6);
+    let _alone = alone_with_the_flood();
     let lab = Lab::new(&["/a", "/b", "/late"]);
     let mut a = Speaker::new(lab.options("/a"), "a");
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, port(&lab, 5))).unwrap();
@@ -252,6 +262,7 @@ fn an_endless_flood_of_handshakes_stalls_nobody_and_fills_no_memory() {
     }
     assert_eq!((talker.matched(), listener.matched()), (1, 1), "members stay");
     let strangers = flood.end();
+    eprintln!("{strangers} strangers took {} MB", resident().saturating_sub(before) >> 20);
     assert!(strangers > 1000, "{strangers} are no flood");
     let mut late = Speaker::new(lab.options("/late"), "late");
     let heard = late.listen();
@@ -265,6 +276,7 @@ fn strangers_without_end_are_told_of_now_and_then() {
     if is_alone() {
         return;
     }
+    let _alone = alone_with_the_flood();
     let lab = Lab::new(&["/a"]);
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, port(&lab, 5))).unwrap();
     let talker = alone(&lab, "/a", "security::hostile::strangers_without_end_are_told_of_now_and_then");
