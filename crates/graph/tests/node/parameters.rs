@@ -161,9 +161,8 @@ fn types_are_described_and_nodes_without_services_stay_without() {
     let context = Context::new(options).unwrap();
     let events = EventLoop::<()>::new(&context).unwrap();
     let _tool = context.node("tool").unwrap();
-    let here_seen = events.run_until(&mut (), PATIENCE, |()| {
-        context.graph().services().contains_key("/robot/list_parameters")
-    });
+    let here_seen = events
+        .run_until(&mut (), PATIENCE, |()| context.graph().services().contains_key("/robot/list_parameters"));
     assert!(here_seen.unwrap());
     assert!(context.graph().services().keys().all(|service| !service.starts_with("/tool/")));
 }
