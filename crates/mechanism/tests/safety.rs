@@ -461,3 +461,19 @@ fn out_of_range_values_are_told_with_their_range() {
     let error = Settings::defaults(Profile::Document).set("hina.tolerance", 900.0).unwrap_err();
     assert_eq!(error.to_string(), "hina.tolerance = 900 deg is outside 0.1 … 30");
 }
+
+#[test]
+fn a_restart_in_the_moment_in_which_the_lift_is_sent_does_not_move_it_with_the_tray_out() {
+    let mut world = World::new(Settings::defaults(Profile::Document), false);
+    world.run(2.5);
+    world.model.add_fault(Fault::StuckSwitch(Switch::ALL[0].0, false));
+    world.phases(STOP, STOP);
+    world.run(0.661);
+    world.input(Input::Direct("moveDown".to_owned()));
+    world.power_cycle(0.0);
+    let height = world.model.height();
+    world.run(0.5);
+    assert_eq!(world.model.height(), height, "the tray is at {}°", world.model.tilt());
+    let (outcome, reason) = ended(&world, Which::Doll);
+    assert_eq!(outcome, Outcome::Refused, "{reason}");
+}

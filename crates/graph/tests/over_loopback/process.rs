@@ -199,7 +199,8 @@ fn a_supervisor_hears_of_the_start_the_life_and_the_end() {
     let mut talker = supervised(&domain, &ear, None);
     let mut heard = Vec::new();
     eventually("signs of life", PATIENCE, || {
-        heard.extend(ear.listen());
+        // Repairs may be told of at any time.
+        heard.extend(ear.listen().into_iter().filter(|word| !matches!(word, Word::Counted(_))));
         heard.len() >= 4
     });
     assert_eq!(heard[..4], [Word::Ready, Word::Alive, Word::Alive, Word::Alive], "{heard:?}");
@@ -218,7 +219,7 @@ fn a_process_whose_dds_hangs_is_no_longer_called_alive() {
     assert!(ear.listen().contains(&Word::Alive));
     let silent_until = Instant::now() + Duration::from_secs(2);
     eventually("time passes", PATIENCE, || Instant::now() > silent_until);
-    assert_eq!(ear.listen(), []);
+    assert!(!ear.listen().contains(&Word::Alive));
 }
 
 #[test]

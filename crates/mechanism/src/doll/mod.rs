@@ -330,6 +330,12 @@ impl Mechanism for Doll {
                 sensors.tilt, command.tilt
             ));
         }
+        // A mechanism that restarted in the moment its lift was sent stands with its tray wherever that comes up.
+        let slack = 2.0 * settings.tolerance;
+        let band = settings.travel_min - slack..=settings.travel_max + slack;
+        if history.is_up_to_date() && travels(command.lift, sensors.end()) && !band.contains(&sensors.tilt) {
+            return Some(format!("the lift is under way and the tilt is {:.1}°", sensors.tilt));
+        }
         let left = sensors.end().zip(history.lifted).is_some_and(|(end, stood)| end != stood);
         left.then(|| "the lift is at its other end, although nobody moved it".to_owned())
     }
