@@ -41,20 +41,21 @@ struct Daemon {
 }
 
 /// What they tell; nothing when none is up in this domain, on this machine.
-fn told(lock: &Path) -> Vec<Daemon> {
-    let is_up = File::open(lock).is_ok_and(|file| file.try_lock_shared().is_err());
+fn told(lock: &Path) -> Option<Vec<Daemon>> {
+    open(lock)?.try_lock_shared().is_err().then_some(())?;
     let mut text = Vec::new();
-    let read = File::open(report(lock)).and_then(|file| file.take(LONGEST_REPORT).read_to_end(&mut text));
-    let report = read.ok().filter(|_| is_up).and_then(|_| serde_json::from_slice::<Report>(&text).ok());
-    report.map(|report| report.daemons).unwrap_or_default()
+    open(&report(lock))?.take(LONGEST_REPORT).read_to_end(&mut text).ok()?;
+    Some(serde_json::from_slice::<Report>(&text).ok()?.daemons)
+}
+
+/// In a folder where anybody may have put something else: whoever opens a pipe waits for its other end.
+fn open(path: &Path) -> Option<File> {
+    path.is_file().then(|| File::open(path).ok())?
 }
 
 /// What running daemons say of the samples they should have heard, and of what it took, by name.
 pub(crate) fn examine(lock: &Path) -> Vec<Finding> {
-    let told = told(lock);
-    if told.is_empty() {
-        return Vec::new();
-    }
+    let Some(told) = told(lock).filter(|told| !told.is_empty()) else { return Vec::new() };
     let counted: Vec<_> = told.iter().filter_map(|daemon| Some((&daemon.name, daemon.counters?))).collect();
     let words = |is: fn(&Counters) -> bool| {
         let those = counted.iter().filter(|(_, counters)| is(counters));
@@ -116,6 +117,15 @@ mod tests {
         assert_eq!(repaired, [(Level::Ok, format!("{quiet} ({words})"))]);
         let laboured = with(r#""received": 9000, "lost": 0, "asked_again": 900"#);
         assert_eq!(laboured, [(Level::Warn, "arm: 9000 samples received, 900 asked for again".to_owned())]);
+
+        let lock = folder.join("up.pid");
+        let held = File::open(&lock).unwrap();
+        held.try_lock().unwrap();
+        for planted in [report(&lock), lock.clone()] {
+            std::fs::remove_file(&planted).unwrap();
+            assert!(std::process::Command::new("mkfifo").arg(&planted).status().unwrap().success());
+            assert!(examine(&lock).is_empty(), "nobody waits for the other end of a pipe");
+        }
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

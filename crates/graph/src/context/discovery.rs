@@ -162,7 +162,7 @@ impl ContextInner {
             Event::ParticipantDiscovered { dpd } => {
                 let peer = Peer {
                     vendor: dpd.vendor_id.as_bytes().into(),
-                    enclave: enclave_of(&dpd.user_data),
+                    enclave: UserData::parse(&dpd.user_data).enclave,
                     #[cfg(feature = "security")]
                     is_secured: dpd.supports_security,
                     #[cfg(not(feature = "security"))]
@@ -276,7 +276,7 @@ impl ContextInner {
         if Gid::from(found.guid).prefix() == self.gid.prefix() {
             return;
         }
-        let UserData { type_hash, service_tag } = UserData::parse(&found.user_data);
+        let UserData { type_hash, service_tag, .. } = UserData::parse(&found.user_data);
         let endpoint = Endpoint {
             gid: found.guid.into(),
             kind,
@@ -332,10 +332,4 @@ impl ContextInner {
         // RustDDS does not tell afterwards which of them it has matched, so its rule is applied once more.
         self.change_graph(|graph| graph.infer_matches(self.gid.prefix()));
     }
-}
-
-/// As every RMW writes it: `enclave=/lab/arm;` among others.
-fn enclave_of(user_data: &[u8]) -> Option<String> {
-    let text = std::str::from_utf8(user_data).ok()?;
-    text.split(';').find_map(|part| part.strip_prefix("enclave=")).map(str::to_owned)
 }

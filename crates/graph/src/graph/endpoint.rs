@@ -86,13 +86,15 @@ pub enum Role {
     Client(String),
 }
 
-/// What a DDS endpoint says about itself in USER_DATA.
+/// What a DDS endpoint or participant says about itself in USER_DATA.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserData {
     /// The RIHS01 hash of its type.
     pub type_hash: Option<String>,
     /// What the two endpoints of a client or server have in common.
     pub service_tag: Option<String>,
+    /// The enclave that a participant is in.
+    pub enclave: Option<String>,
 }
 
 impl UserData {
@@ -105,6 +107,7 @@ impl UserData {
             match std::str::from_utf8(pair).ok().and_then(|pair| pair.split_once('=')) {
                 Some(("typehash", hash)) => pairs.type_hash = Some(hash.to_owned()),
                 Some(("clientid" | "serviceid", tag)) => pairs.service_tag = Some(tag.to_owned()),
+                Some(("enclave", name)) => pairs.enclave = Some(name.to_owned()),
                 _ => {}
             }
         }
@@ -121,6 +124,7 @@ mod tests {
         let parsed = UserData::parse(b"clientid= 1.10.2;typehash=RIHS01_ab;\0\0\0");
         assert_eq!(parsed.type_hash.as_deref(), Some("RIHS01_ab"));
         assert_eq!(parsed.service_tag.as_deref(), Some(" 1.10.2"));
+        assert_eq!(UserData::parse(b"\xff=1;enclave=/lab/arm;\0").enclave.as_deref(), Some("/lab/arm"));
         // Lyrical's services and byte arrays.
         for lyrical in [
             "sertypehash=RIHS01_cd;typehash=RIHS01_ab;",
