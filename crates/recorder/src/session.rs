@@ -116,6 +116,11 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// The session an acknowledgement speaks of: most do not say.
+    fn or_own(&self, told: &str) -> String {
+        if told.is_empty() { &self.session } else { told }.to_owned()
+    }
+
     /// Takes what became of the topics.
     pub fn set_topics(&mut self, reports: &[TopicReport]) {
         for report in reports {
@@ -165,6 +170,7 @@ pub enum Output {
 struct Early {
     system: String,
     start: bool,
+    session: String,
     ack: (i64, i64),
     clock: Option<ClockOffset>,
 }
@@ -221,9 +227,9 @@ impl Follower {
             Input::Ack { system, start, session, stamp } => {
                 if start && self.manifest.is_none() {
                     // Its controller has just come, and its START is not heard yet, or never will be.
-                    self.unannounced.get_or_insert((now.0, session, system.clone()));
+                    self.unannounced.get_or_insert((now.0, session.clone(), system.clone()));
                 }
-                self.acknowledged(&system, start, stamp, now);
+                self.acknowledged(&system, start, session, stamp, now);
             }
             Input::Systems(seen) => {
                 self.seen = seen;
@@ -269,19 +275,25 @@ impl Follower {
     }
 
     /// The system's clock said `stamp` at some instant between the question and now.
-    fn acknowledged(&mut self, system: &str, start: bool, stamp: i64, now: Wall) {
+    fn acknowledged(&mut self, system: &str, start: bool, session: String, stamp: i64, now: Wall) {
         let span = now.0.saturating_sub(self.asked);
         let middle = self.asked.saturating_add(span / 2);
         let known = self.asked > 0 && span < 60_000_000_000 && self.manifest.is_some();
         let clock =
             known.then(|| ClockOffset { nanoseconds: stamp.saturating_sub(middle), uncertainty: span / 2 });
         let ack = (now.0, stamp);
+        let session = self.manifest.as_ref().map_or(session.clone(), |manifest| manifest.or_own(&session));
         let mut systems = self.manifest.iter_mut().flat_map(|manifest| &mut manifest.systems);
-        let meant = systems.find(|(full, _)| is_meant(full, system));
-        match meant {
-            Some((_, entry)) => entry.acknowledged(start, ack, clock),
+        match systems.find(|(full, _)| is_meant(full, system)) {
+            Some((_, entry)) => {
+                entry.acknowledged(start, ack, clock);
+                if start && entry.outside_session {
+                    // It was seen active before its acknowledgement came.
+                    (entry.session, entry.outside_session) = (Some(session), false);
+                }
+            }
             None if self.early.len() < MOST_EARLY => {
-                self.early.push(Early { system: system.to_owned(), start, ack, clock });
+                self.early.push(Early { system: system.to_owned(), start, session, ack, clock });
             }
             None => {}
         }
@@ -345,7 +357,16 @@ impl Follower {
     }
 
     fn look(&mut self, now: Wall) {
-        for seen in self.seen.clone() {
+        for mut seen in self.seen.clone() {
+            // Whoever acknowledges a START follows one, also where that START was not heard: the controller of
+            // several dialects may not know yet of a recorder that it has met in one of them.
+            let own = |early: &&Early| early.start && is_meant(&seen.name, &early.system);
+            if seen.active
+                && seen.session.is_none()
+                && let Some(manifest) = &self.manifest
+            {
+                seen.session = self.early.iter().find(own).map(|early| manifest.or_own(&early.session));
+            }
             let known = self.manifest.as_ref().is_some_and(|m| m.systems.contains_key(&seen.name));
             let in_session = seen.session.is_some();
             self.joined |= in_session || known && seen.active;
@@ -567,5 +588,36 @@ mod tests {
         let opened = Output::Open { session: String::new(), resume: false };
         assert!(drain(&mut follower).contains(&opened));
         assert_eq!(follower.manifest().unwrap().systems["/a"].ack_start, Some((1, 2)));
+    }
+
+    #[test]
+    fn who_acknowledges_a_start_that_was_not_heard_is_in_the_take_that_is_under_way() {
+        let ack = |system: &str| Input::Ack {
+            system: system.into(),
+            start: true,
+            session: String::new(),
+            stamp: 2,
+        };
+        let now = || vec![seen("/a", Some("t"), true), seen("/b", None, true), seen("/lone", None, true)];
+        // The acknowledgement comes before the take's START, after it, and after its system was seen active.
+        for moment in 0..3 {
+            let mut follower = Follower::default();
+            follower.handle(Input::Systems(vec![seen("/lone", None, true)]), Wall(0));
+            let acknowledge = |follower: &mut Follower, at| {
+                if at == moment {
+                    follower.handle(ack("b"), Wall(1));
+                }
+            };
+            acknowledge(&mut follower, 0);
+            follower.handle(start("t", &["a"]), Wall(1));
+            acknowledge(&mut follower, 1);
+            follower.handle(Input::Systems(now()), Wall(2));
+            acknowledge(&mut follower, 2);
+            follower.handle(Input::Systems(now()), Wall(3));
+            assert_eq!(follower.topics().collect::<Vec<_>>(), ["/a/data", "/b/data"], "moment {moment}");
+            let systems = &follower.manifest().unwrap().systems;
+            assert_eq!(systems["/b"].session.as_deref(), Some("t"));
+            assert!(systems["/b"].ack_start.is_some() && systems["/lone"].outside_session);
+        }
     }
 }
