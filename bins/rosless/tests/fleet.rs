@@ -270,7 +270,7 @@ fn up_kills_and_restarts_what_runs_but_shows_no_sign_of_life() {
     );
     fs::write(&path, text).unwrap();
     // It has a supervisor of its own, which its children have nothing to do with.
-    let ear = Ear::new(&format!("rosless-fleet-{}", domain.id()), Duration::from_secs(1)).unwrap();
+    let ear = Ear::new(Duration::from_secs(1)).unwrap();
     let mut command = rosless(&["up", "--config", path.to_str().unwrap()], Some(&domain));
     command.envs(ear.environment());
     let mut up = Daemon::spawn(command);

@@ -188,14 +188,14 @@ fn supervised(domain: &DomainLease, ear: &Ear, fault: Option<&str>) -> Daemon {
     Daemon::spawn(talker)
 }
 
-fn ear(domain: &DomainLease) -> Ear {
-    Ear::new(&format!("rosless-test-{}", domain.id()), Duration::from_millis(400)).unwrap()
+fn ear() -> Ear {
+    Ear::new(Duration::from_millis(400)).unwrap()
 }
 
 #[test]
 fn a_supervisor_hears_of_the_start_the_life_and_the_end() {
     let domain = DomainLease::acquire();
-    let ear = ear(&domain);
+    let ear = ear();
     let mut talker = supervised(&domain, &ear, None);
     let mut heard = Vec::new();
     eventually("signs of life", PATIENCE, || {
@@ -212,7 +212,7 @@ fn a_supervisor_hears_of_the_start_the_life_and_the_end() {
 #[test]
 fn a_process_whose_dds_hangs_is_no_longer_called_alive() {
     let domain = DomainLease::acquire();
-    let ear = ear(&domain);
+    let ear = ear();
     let talker = supervised(&domain, &ear, Some("hang-discovery"));
     talker.wait_for_line("has hung", Duration::from_secs(60));
     // What was said until then.
