@@ -5,7 +5,7 @@ use std::{
     process::{Command, Output},
 };
 
-use rosless_tests::{Daemon, DomainLease, secured_binaries};
+use rosless_tests::{Daemon, DomainLease, Scratch, secured_binaries};
 
 const POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/policies/lab.policy.xml");
 
@@ -14,14 +14,15 @@ struct Shop {
     domain: DomainLease,
     programs: PathBuf,
     keys: PathBuf,
+    _folder: Scratch,
 }
 
 impl Shop {
     fn new(programs: &[&str]) -> Self {
         let programs = secured_binaries(programs);
         let domain = DomainLease::acquire();
-        let keys = std::env::temp_dir().join(format!("rosless-lab-{}-{}", std::process::id(), domain.id()));
-        let shop = Self { domain, programs, keys };
+        let folder = Scratch::make();
+        let shop = Self { domain, programs, keys: folder.join("keys"), _folder: folder };
         let keys = shop.keys.to_str().unwrap();
         shop.works(None, &["rosless", "security", "generate_artifacts", "-k", keys, "-p", POLICY]);
         shop
@@ -64,12 +65,6 @@ impl Shop {
 
     fn daemon(&self, enclave: &str, line: &[&str]) -> Daemon {
         Daemon::spawn(self.command(Some(enclave), line))
-    }
-}
-
-impl Drop for Shop {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.keys);
     }
 }
 
