@@ -18,7 +18,7 @@ use rosless_graph::{
 };
 use rosless_tests::{
     Daemon, DomainLease, Scratch, Usage,
-    bench::{Figure, PingPong, ddsperf, ddsperf_round_trip, effort},
+    bench::{Figure, PingPong, ddsperf, ddsperf_round_trip, effort, keep_apart},
     keystore_for_any_topic,
 };
 use rosless_wire::std_msgs::msg::String as Text;
@@ -92,7 +92,8 @@ fn main() {
     if std::env::args().any(|argument| argument == "--node") {
         return node();
     }
-    round_trips();
+    // On a thread of its own: what follows is not bound to a core.
+    thread::spawn(round_trips).join().expect("it measures");
     for (size, count) in [(1_000, effort(20_000, 2_000)), (1_000_000, effort(200, 20))] {
         throughput(size, count);
     }
@@ -117,6 +118,7 @@ fn tell(what: &str, unit: &str, values: [f64; 3]) {
 }
 
 fn round_trips() {
+    keep_apart(0);
     let mut times: [Vec<Duration>; 3] = Default::default();
     for _ in 0..effort(3, 1) {
         for ((mode, _), times) in MODES.iter().zip(&mut times) {

@@ -1,5 +1,5 @@
 //! What this layer costs: round trip and service call in the same run as bare RustDDS, which uses its own thread, as raw UDP
-//! and as Cyclone, with as many cores as there are and with one; and an idle node.
+//! and as Cyclone, with each side on a core of its own and with both on one; and an idle node.
 //!
 //! `cargo bench -p rosless-graph`; `cargo bench -p rosless-graph -- --idle` for the idle node only.
 //! The ratios matter; the times are those of the machine.
@@ -43,7 +43,8 @@ fn main() {
         return;
     }
     if !asked("--idle") {
-        round_trips("");
+        // On a thread of its own: what follows is not bound to a core.
+        thread::spawn(|| round_trips("")).join().expect("it measures");
         on_one_core();
         count_instructions();
     }
@@ -84,6 +85,7 @@ fn count_instructions() {
 }
 
 fn round_trips(place: &str) {
+    bench::keep_apart(0);
     // In turns, so that a busy machine is busy for all.
     let (mut raw, mut bare, mut ours, mut calls) = (vec![], vec![], vec![], vec![]);
     let turns = effort(3, 1);
@@ -167,6 +169,7 @@ fn raw_round_trips() -> Vec<Duration> {
     let datagram = [b'x'; 20 + 12 + 24 + 8 + TEXT + 32];
     thread::scope(|scope| {
         scope.spawn(|| {
+            bench::keep_apart(1);
             let mut buffer = [0; 2000];
             for _ in 0..all {
                 let length = theirs.recv(&mut buffer).expect("the other side asks");
@@ -196,7 +199,10 @@ fn join<S: 'static>(domain: u16, node: &str) -> (EventLoop<S>, Node) {
 fn with_echo<T>(echo: impl FnOnce(u16) + Send, ask: impl FnOnce(u16) -> T) -> T {
     let domain = DomainLease::acquire();
     thread::scope(|scope| {
-        scope.spawn(|| echo(domain.id()));
+        scope.spawn(|| {
+            bench::keep_apart(1);
+            echo(domain.id());
+        });
         ask(domain.id())
     })
 }

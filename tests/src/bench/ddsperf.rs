@@ -2,9 +2,11 @@
 
 use std::{
     process::{Command, Stdio},
+    thread,
     time::Duration,
 };
 
+use super::keep_apart;
 use crate::DomainLease;
 
 const ON_LOOPBACK: &str = r#"<CycloneDDS><Domain>
@@ -25,7 +27,11 @@ pub fn ddsperf(domain: &DomainLease, time: Duration, mode: &[&str]) -> Command {
 
 /// The median of Cyclone's own ping-pong, by the `ddsperf` of the two modes. `None` where it says nothing.
 pub fn ddsperf_round_trip(mut pong: Command, mut ping: Command) -> Option<Duration> {
-    let mut pong = pong.stdout(Stdio::null()).spawn().ok()?;
+    let answer = || {
+        keep_apart(1);
+        pong.stdout(Stdio::null()).spawn()
+    };
+    let mut pong = thread::scope(|scope| scope.spawn(answer).join()).ok()?.ok()?;
     let output = ping.output();
     pong.wait().ok()?;
     let text = String::from_utf8(output.ok()?.stdout).ok()?;

@@ -14,7 +14,7 @@ mod table;
 pub use ddsperf::{ddsperf, ddsperf_round_trip};
 pub use document::{Document, Unmarked};
 pub use figure::{Baseline, Figure, Gathered, Limit, Of, Target, Verdict};
-pub use machine::describe;
+pub use machine::{describe, keep_apart};
 #[cfg(feature = "scenario")]
 pub use ping_pong::PingPong;
 pub use table::{overview, section};

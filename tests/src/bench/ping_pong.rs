@@ -8,6 +8,8 @@ use std::{
 use rosless_graph::{Context, EventLoop, Node};
 use rosless_wire::std_msgs::msg::String as Text;
 
+use super::keep_apart;
+
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How a ping-pong is played.
@@ -22,13 +24,17 @@ pub struct PingPong {
 }
 
 impl PingPong {
-    /// What each round took, between the participants that `join` makes under the two names, each on a thread of its own.
+    /// What each round took, between the participants that `join` makes under the two names. The echo has a thread and, where there
+    /// is one, a core of its own.
     ///
     /// # Panics
     /// When they do not meet, or a text is lost.
     pub fn play(self, join: impl Fn(&str) -> Context + Sync, [echo, asker]: [&str; 2]) -> Vec<Duration> {
         thread::scope(|scope| {
-            scope.spawn(|| send_back(&join(echo), echo));
+            scope.spawn(|| {
+                keep_apart(1);
+                send_back(&join(echo), echo);
+            });
             self.ask(&join(asker), asker)
         })
     }
