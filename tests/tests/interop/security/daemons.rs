@@ -125,3 +125,34 @@ fn arm_robot_and_mechanism_move_for_the_operator_only() {
         assert!(!daemon.output().contains("[ERROR]"), "{}", daemon.output());
     }
 }
+
+#[test]
+fn companions_and_console_have_what_they_need_and_no_more() {
+    let shop = Shop::new(&["rosless", "mocap-companion", "rosless-console"]);
+    let daemons = [
+        shop.daemon("/companion/markers", &["mocap-companion", "markers"]),
+        shop.daemon("/companion/visualise", &["mocap-companion", "visualise"]),
+        shop.daemon("/companion/ground_truth", &["mocap-companion", "ground-truth"]),
+        shop.daemon("/console", &["rosless-console", "--port", "0"]),
+    ];
+    for (daemon, line) in daemons.iter().zip(["is ready", "is ready", "is ready", "serving pages"]) {
+        daemon.wait_for_line(line, crate::ours::PATIENCE);
+    }
+    let once = ["rosless", "topic", "echo", "--once", "--timeout", "20"];
+    for topic in ["/markers", "/visualization_marker"] {
+        let shown = shop.works(Some("/observer"), &[&once[..], &[topic]].concat());
+        assert!(shown.contains("markers:"), "{shown}");
+    }
+    // Nobody has told where on the robot the rigid body sits: it is asked, and says so.
+    let (_, said) = shop.run(Some("/operator"), &["mocap-companion", "set-origin"]);
+    assert!(said.contains("the origin was not set"), "{said}");
+    // What is not theirs is refused at the start.
+    for (enclave, command) in [("/companion/markers", "visualise"), ("/companion/visualise", "ground-truth")]
+    {
+        let (output, said) = shop.run(Some(enclave), &["mocap-companion", command]);
+        assert!(!output.status.success() && said.contains("the permissions of the enclave"), "{said}");
+    }
+    for daemon in daemons {
+        assert!(!daemon.output().contains("[ERROR]"), "{}", daemon.output());
+    }
+}
