@@ -120,6 +120,8 @@ mod tests {
         other.args(["--exact", "scratch::tests::the_folder_of_a_process_goes_with_it", "--nocapture"]);
         let output = String::from_utf8(other.env(OTHER, "1").output().unwrap().stdout).unwrap();
         let folder = output.lines().find_map(|line| line.strip_prefix("folder ")).expect("it was told");
-        crate::eventually("it is swept up", std::time::Duration::from_secs(20), || !Path::new(folder).exists());
+        crate::eventually("it is swept up", std::time::Duration::from_secs(20), || {
+            !Path::new(folder).exists()
+        });
     }
 }

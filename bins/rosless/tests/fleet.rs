@@ -239,7 +239,8 @@ fn what_others_put_where_up_keeps_its_files_is_not_believed() {
     let lock = folder.join(format!("rosless-up-{}.pid", domain.id()));
     let report = lock.with_extension("json");
     let sleeper = folder.file("fleet.yaml", "daemons: [{name: sleeper, run: sleep, args: ['1000']}]");
-    let (up, status, down) = (&["up", "--config", sleeper.to_str().unwrap()][..], &["status"][..], &["down"][..]);
+    let (up, status, down) =
+        (&["up", "--config", sleeper.to_str().unwrap()][..], &["status"][..], &["down"][..]);
     let refused = |command: &[&str], reason: &str| {
         let mut command = rosless(command, Some(&domain));
         command.env("XDG_RUNTIME_DIR", &*folder);

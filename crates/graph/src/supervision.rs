@@ -236,11 +236,6 @@ impl<S: 'static> EventLoop<S> {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
-        process::Command,
-    };
-
     use super::*;
 
     fn parse(variables: &[(&str, &str)]) -> Option<io::Result<Supervisor>> {
@@ -286,27 +281,6 @@ mod tests {
         let folder = ear.folder.0.clone();
         drop(ear);
         assert!(!folder.exists(), "nothing is left");
-    }
-
-    #[test]
-    fn other_users_cannot_speak_in_the_childs_name() {
-        let ear = Ear::new(Duration::from_secs(3)).unwrap();
-        let send = |user: Option<u32>| {
-            let script = r#"use Socket; socket(my $ear, AF_UNIX, SOCK_DGRAM, 0) or die; my $name = $ENV{NOTIFY_SOCKET};
-                $name =~ s/^@/\0/; send($ear, "READY=1", 0, pack_sockaddr_un($name)) or exit 3"#;
-            let mut perl = Command::new("/usr/bin/perl");
-            perl.args(["-e", script]).envs(ear.environment());
-            user.map(|user| perl.uid(user).gid(user));
-            perl.status().unwrap().code()
-        };
-        assert_eq!(send(None), Some(0));
-        assert_eq!(ear.listen(), [Word::Ready]);
-        // Only root can be somebody else.
-        if rustix::process::geteuid().is_root() {
-            assert_eq!(send(Some(65534)), Some(3));
-        }
-        let mode = fs::metadata(&ear.folder.0).unwrap().permissions().mode();
-        assert_eq!((ear.listen(), mode & 0o777), (vec![], 0o700));
     }
 
     #[test]

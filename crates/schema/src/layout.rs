@@ -213,8 +213,9 @@ impl<'a> Resolver<'a> {
             });
             if min_size > MAX_FIXED_SIZE {
                 let field = field.name.clone();
-                let message =
-                    format!("field '{field}' makes every message larger than {MAX_FIXED_SIZE} bytes; use a sequence");
+                let message = format!(
+                    "field '{field}' makes every message larger than {MAX_FIXED_SIZE} bytes; use a sequence"
+                );
                 return Err(SchemaError::Invalid { name: name.to_owned(), field: Some(field), message });
             }
             let ty = ValueType { element, arity: field.ty.arity };

@@ -78,7 +78,8 @@ impl Generator<'_> {
             0,
             format_args!("#[allow(dead_code, unreachable_pub, unused_qualifications, clippy::all)]"),
         );
-        push(out, 0, format_args!("pub mod {} {{", identifier(package, package)?));
+        let module = identifier(package).map_err(|message| invalid(package, None, message))?;
+        push(out, 0, format_args!("pub mod {module} {{"));
         push(out, 1, format_args!("/// The definitions, told to whoever asks a node for its types."));
         push(out, 1, format_args!("pub const DEFINITIONS: ::rosless_wire::Definitions = &["));
         for name in self.known_with(package)? {
@@ -221,7 +222,8 @@ impl Generator<'_> {
         };
         let first = |is_it: &dyn Fn(&str) -> bool| structure.fields.iter().find(|field| has(field, is_it));
         let brings = || {
-            first(&|nested| nested == wrong).or_else(|| first(&|nested| self.all.message_type(nested).is_err()))
+            first(&|nested| nested == wrong)
+                .or_else(|| first(&|nested| self.all.message_type(nested).is_err()))
         };
         let field = field.or_else(|| Some(brings()?.name.as_str()));
         let (name, suffix) = file_of(&structure.name);
@@ -509,10 +511,7 @@ mod tests {
         ]);
         assert_eq!(error, "msg/A:1:1: the type contains itself; use an id or a sequence of another type");
         // What is wrong is called like the beginning of what is not.
-        let error = of(&[
-            (Kind::Msg, "Own", "O o\nother_msgs/Thing thing\n"),
-            (Kind::Msg, "O", "int8 a\n"),
-        ]);
+        let error = of(&[(Kind::Msg, "Own", "O o\nother_msgs/Thing thing\n"), (Kind::Msg, "O", "int8 a\n")]);
         assert!(error.starts_with("msg/Own:2:1: 'other_msgs/msg/Thing', which"), "{error}");
     }
 }

@@ -48,10 +48,7 @@ fn a_new_crate_builds_and_passes_its_own_test() {
     assert_eq!(new(&["range_finder"], &scratch), (Some(0), String::new()));
     let mut cargo = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
     let target = PathBuf::from(ROSLESS).ancestors().nth(2).unwrap().join("new");
-    cargo
-        .args(["test", "--quiet"])
-        .current_dir(scratch.join("range_finder"))
-        .env("CARGO_TARGET_DIR", target);
+    cargo.args(["test", "--quiet"]).current_dir(scratch.join("range_finder")).env("CARGO_TARGET_DIR", target);
     assert!(cargo.status().unwrap().success());
 }
 
