@@ -165,7 +165,7 @@ fn a_dead_potentiometer_lets_no_lift_travel() {
     world.play(LEAVE_ALONE, DEPLOY);
     assert_eq!(ended(&world, Which::Doll).0, Outcome::TimedOut);
     world.clear();
-    world.goal(Which::Doll, 1, 2);
+    world.perform(Which::Doll, 1, 2);
     world.assert_ended(1, Outcome::Refused, "the potentiometer did not follow the tilt");
     assert_eq!(world.doll_commands(), []);
     world.model.hold_potentiometer(None);
@@ -533,4 +533,26 @@ fn a_restart_in_the_moment_in_which_the_arm_is_sent_does_not_move_it_with_the_cl
     world.restart_controller();
     let lost = "interlock: cylinder 1 is no longer out, although nobody moved it";
     restarts_as_the_pedestal_is_told(&mut world, EXPAND, lost);
+}
+
+/// A sample may be half a second old, and a tray under way leaves its band in less.
+#[test]
+fn the_lift_is_not_sent_off_by_where_a_moving_tray_was_seen_last() {
+    let mut world = document();
+    world.phases(LEAVE_ALONE, DEPLOY);
+    while world.model.tilt() > 15.0 {
+        world.step();
+    }
+    world.model.add_fault(Fault::LostSensors(Which::Doll));
+    world.run(0.3);
+    assert!(world.model.tilt() < -5.0, "{}", world.model.tilt());
+    world.clear();
+    let height = world.model.height();
+    world.input(Input::Direct("moveDown".to_owned()));
+    world.run(0.3);
+    assert_eq!(world.model.height(), height, "the tray is at {}°", world.model.tilt());
+    // It goes down when it is known where the tray is.
+    world.model.clear_faults();
+    world.finish();
+    assert_eq!((ended(&world, Which::Doll).0, world.model.height()), (Outcome::Done, 0.0));
 }
