@@ -78,8 +78,8 @@ fn without_a_controller_commands_say_what_to_do() {
 fn wrong_usage_and_wrong_files_are_told_before_anything_moves() {
     let lease = DomainLease::acquire();
     let folder = Scratch::make();
-    let text = "- sequence: [{ptp: [0, 0, 0, 0, 0, 0], move_time: 1, blend_radius: -0.1}]";
-    let file = folder.file("blend.yaml", text);
+    let blend = "- sequence: [{ptp: [0, 0, 0, 0, 0, 0], move_time: 1, blend_radius: -0.1}]";
+    let file = folder.file("blend.yaml", blend);
     let path = file.to_str().unwrap();
     for (arguments, expected) in [
         (vec!["fly"], "unrecognized subcommand"),

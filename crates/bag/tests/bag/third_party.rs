@@ -29,7 +29,7 @@ fn others_read_a_file_as_rosbag2_would_have_written_it() {
     let folder = Scratch::make();
     for (name, compression) in [("plain", Compression::None), ("lz4", Compression::Lz4)] {
         write(&folder, name, compression);
-        let file = folder.join(&format!("{name}/{name}_0.mcap"));
+        let file = folder.join(format!("{name}/{name}_0.mcap"));
         let summary = &judge.ask("summary", &file, &[]).unwrap()[0];
         assert_eq!(
             (&summary["profile"], &summary["message_count"]),

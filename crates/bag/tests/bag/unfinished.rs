@@ -84,7 +84,7 @@ fn a_file_grows_by_any_steps_and_ends_where_its_data_ends() {
 fn of_a_file_cut_anywhere_everything_before_the_cut_is_read() {
     let folder = Scratch::make();
     for compression in [Compression::None, Compression::Lz4] {
-        let path = folder.join(&format!("{compression}.mcap"));
+        let path = folder.join(format!("{compression}.mcap"));
         let options = WriteOptions { compression, chunk_size: 400, durable: false };
         let mut file = McapWriter::create(&path, options).unwrap();
         let chatter = file.add_topic(&topic("/chatter", "std_msgs/msg/String")).unwrap();

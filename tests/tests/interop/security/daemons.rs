@@ -143,16 +143,16 @@ fn companions_and_console_have_what_they_need_and_no_more() {
         let shown = shop.works(Some("/observer"), &[&once[..], &[topic]].concat());
         assert!(shown.contains("markers:"), "{shown}");
     }
-    // Nobody has told where on the robot the rigid body sits: it is asked, and says so.
-    let (_, said) = shop.run(Some("/operator"), &["mocap-companion", "set-origin"]);
-    assert!(said.contains("the origin was not set"), "{said}");
     // What is not theirs is refused at the start.
     for (enclave, command) in [("/companion/markers", "visualise"), ("/companion/visualise", "ground-truth")]
     {
         let (output, said) = shop.run(Some(enclave), &["mocap-companion", command]);
         assert!(!output.status.success() && said.contains("the permissions of the enclave"), "{said}");
     }
-    for daemon in daemons {
+    for daemon in &daemons {
         assert!(!daemon.output().contains("[ERROR]"), "{}", daemon.output());
     }
+    // Nobody has told where on the robot the rigid body sits: it is asked, and says so.
+    let (_, said) = shop.run(Some("/operator"), &["mocap-companion", "set-origin"]);
+    assert!(said.contains("the origin was not set"), "{said}");
 }
