@@ -19,7 +19,10 @@ use std::{
 
 use common::{
     local, reader, reliable,
-    scripted::{Announced, Heard, ScriptedPeer, ACKNACK, CYCLONE, DATA, HEARTBEAT, SUBSCRIPTIONS_WRITER},
+    scripted::{
+        Announced, Heard, ScriptedPeer, ACKNACK, ANYBODY, CYCLONE, DATA, HEARTBEAT, PUBLICATIONS_WRITER,
+        SUBSCRIPTIONS_WRITER,
+    },
     take, write, writer, Writer, SOON,
 };
 use heartbeats::Heartbeats;
@@ -88,7 +91,7 @@ const THEIR_READER: [u8; 4] = [0, 0, 0x13, 4];
 struct Listener {
     peer: ScriptedPeer,
     our_writer: [u8; 4],
-    _participant: DomainParticipant,
+    participant: DomainParticipant,
     _lease: DomainLease,
 }
 
@@ -104,7 +107,7 @@ impl Listener {
         let announcement = peer.announcement(1, reader);
         let heartbeat = peer.heartbeat(SUBSCRIPTIONS_WRITER, 1, 1);
         peer.say_to_discovery(&[announcement, heartbeat]);
-        let mut listener = Self { peer, our_writer, _participant: participant, _lease: lease };
+        let mut listener = Self { peer, our_writer, participant, _lease: lease };
         eventually("our writer finds the reader", SOON, || {
             listener.acknowledge(1);
             !listener.hear().is_empty()
@@ -191,6 +194,40 @@ fn a_sample_that_nobody_acknowledges_is_announced_again_at_once_and_then_ever_mo
         listener.hear();
     }
     panic!("the first heartbeat comes as late as the others");
+}
+
+const THEIR_WRITER: [u8; 4] = [0, 0, 0x14, 3];
+
+/// Before: in a datagram of its own, after 2 ms.
+#[test]
+fn what_is_answered_is_acknowledged_with_the_answer() {
+    let (mut listener, writer) = Listener::new();
+    let reader = reader(&listener.participant, "u", &reliable(10));
+    let peer = &mut listener.peer;
+    let announced = Announced { entity: THEIR_WRITER, topic: "u", reliable: true };
+    let announcement = peer.announcement(1, announced);
+    let heartbeat = peer.heartbeat(PUBLICATIONS_WRITER, 1, 1);
+    peer.say_to_discovery(&[announcement, heartbeat]);
+    let mut asked = 0;
+    eventually("an answer with the acknowledgement of the question", SOON, || {
+        asked += 1;
+        let question = peer.data(ANYBODY, THEIR_WRITER, asked, b"\0\x01\0\0question");
+        let heartbeat = peer.heartbeat(THEIR_WRITER, 1, asked);
+        peer.say(&[question, heartbeat]);
+        let patience = Instant::now() + 100 * MILLISECOND;
+        while take(&reader).is_empty() {
+            if Instant::now() > patience {
+                return false; // it has not met us yet
+            }
+            thread::yield_now();
+        }
+        write(&writer, Bytes::from_static(b"answer.."));
+        thread::sleep(10 * MILLISECOND);
+        peer.listen_by_datagram().iter().any(|datagram| {
+            let has = |id, writer| datagram.iter().any(|heard| heard.is(id, writer));
+            has(DATA, listener.our_writer) && has(ACKNACK, THEIR_WRITER)
+        })
+    });
 }
 
 const MILLISECOND: Duration = Duration::from_millis(1);
