@@ -56,7 +56,15 @@ impl TopicSpec {
         burst: u32,
     ) -> Result<Self> {
         let dds_type = names::type_to_dds(type_name).map_err(Error::name)?;
-        Ok(Self { dds_topic, dds_type, type_hash: type_hash.to_owned(), service_hash: None, qos, burst, part: None })
+        Ok(Self {
+            dds_topic,
+            dds_type,
+            type_hash: type_hash.to_owned(),
+            service_hash: None,
+            qos,
+            burst,
+            part: None,
+        })
     }
 
     fn user_data(&self) -> String {
