@@ -1,5 +1,5 @@
 //! What this layer costs: round trip and service call in the same run as bare RustDDS, which uses its own thread, as raw UDP
-//! and as Cyclone, with as many cores as there are and with one; and an idle node.
+//! and as Cyclone, with each side on a core of its own and with both on one; and an idle node.
 //!
 //! `cargo bench -p rosless-graph`; `cargo bench -p rosless-graph -- --idle` for the idle node only.
 //! The ratios matter; the times are those of the machine.
@@ -42,7 +42,8 @@ fn main() {
         return;
     }
     if !asked("--idle") {
-        round_trips("");
+        // On a thread of its own: what follows is not bound to a core.
+        thread::spawn(|| round_trips("")).join().expect("it measures");
         on_one_core();
         count_instructions();
     }
@@ -83,6 +84,7 @@ fn count_instructions() {
 }
 
 fn round_trips(place: &str) {
+    bench::keep_apart(0);
     // In turns, so that a busy machine is busy for all.
     let (mut raw, mut bare, mut ours, mut calls) = (vec![], vec![], vec![], vec![]);
     let turns = effort(3, 1);
@@ -135,7 +137,11 @@ fn round_trips(place: &str) {
 fn ddsperf() -> Option<Duration> {
     let domain = DomainLease::acquire();
     let command = |mode: &[&str]| bench::ddsperf(&domain, Duration::from_secs(4), mode);
-    let mut pong = command(&["pong"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
+    let answer = || {
+        bench::keep_apart(1);
+        command(&["pong"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+    };
+    let mut pong = thread::scope(|scope| scope.spawn(answer).join()).ok()?.ok()?;
     let output = command(&["ping", "size", "100"]).output();
     pong.wait().ok()?;
     let text = String::from_utf8(output.ok()?.stdout).ok()?;
@@ -174,6 +180,7 @@ fn raw_round_trips() -> Vec<Duration> {
     let datagram = [b'x'; 20 + 12 + 24 + 8 + TEXT + 32];
     thread::scope(|scope| {
         scope.spawn(|| {
+            bench::keep_apart(1);
             let mut buffer = [0; 2000];
             for _ in 0..all {
                 let length = theirs.recv(&mut buffer).expect("the other side asks");
@@ -208,7 +215,10 @@ fn join<S: 'static>(domain: u16, node: &str) -> (EventLoop<S>, Node) {
 fn with_echo<T>(echo: impl FnOnce(u16) + Send, ask: impl FnOnce(u16) -> T) -> T {
     let domain = DomainLease::acquire();
     thread::scope(|scope| {
-        scope.spawn(|| echo(domain.id()));
+        scope.spawn(|| {
+            bench::keep_apart(1);
+            echo(domain.id());
+        });
         ask(domain.id())
     })
 }

@@ -1,6 +1,24 @@
 //! Where the figures come from.
 
-use std::{fs, process::Command, thread};
+use std::{fs, process::Command, sync::OnceLock, thread};
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// Keeps this thread, and what it starts, on a core that the other side of a conversation does not have, where
+/// there is more than one: left alone, two sides that only wait for each other may share a core or not.
+pub fn keep_apart(side: usize) {
+    static ALLOWED: OnceLock<Vec<usize>> = OnceLock::new();
+    let allowed = ALLOWED.get_or_init(|| {
+        let cores = sched_getaffinity(None).unwrap_or_default();
+        (0..CpuSet::MAX_CPU).filter(|core| cores.is_set(*core)).collect()
+    });
+    if let Some(core) = allowed.get(side).filter(|_| allowed.len() > 1) {
+        let mut own = CpuSet::new();
+        own.set(*core);
+        // Where it is not allowed, the figures are those of two sides that were left alone.
+        let _ = sched_setaffinity(None, &own);
+    }
+}
 
 /// A table of what matters for speed: processor, memory, kernel, compiler, how busy it was.
 ///

@@ -12,7 +12,7 @@ mod table;
 pub use ddsperf::ddsperf;
 pub use document::{Document, Unmarked};
 pub use figure::{Baseline, Figure, Gathered, Limit, Of, Target, Verdict};
-pub use machine::describe;
+pub use machine::{describe, keep_apart};
 pub use table::{overview, section};
 
 /// Set by the gatherer: print lines of JSON, too.

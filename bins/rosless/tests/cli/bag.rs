@@ -83,8 +83,7 @@ fn what_is_recorded_is_told_played_cut_and_exported() {
     let bag = folder.path("take");
     let mut recorder =
         Daemon::spawn(world.command(&["bag", "record", "/chatter", "/map", "/never", "-o", &bag]));
-    let seen = || fs::metadata(&bag).is_ok() && count(&info(&world, &bag), "/chatter") > 20;
-    eventually("messages are on disk", SOON * 2, seen);
+    eventually("messages are on disk", SOON * 2, || on_disk(&world, &bag, "/chatter") > 20);
     recorder.signal("INT");
     assert_eq!(recorder.wait(SOON).code(), Some(0));
 
