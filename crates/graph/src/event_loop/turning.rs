@@ -105,7 +105,8 @@ impl<S: 'static> Core<S> {
     ) -> Result<()> {
         let due = self.driver.before_wait(readers);
         let due = due.map(|due| if due.is_zero() { now } else { now + due + GRACE });
-        let deadline = if readers.is_empty() { [deadline, due].into_iter().flatten().min() } else { Some(now) };
+        let deadline =
+            if readers.is_empty() { [deadline, due].into_iter().flatten().min() } else { Some(now) };
         let polled = self.poll(events, deadline, now);
         self.driver.after_wait(events.iter().map(event::Event::token), readers);
         match polled {
