@@ -214,19 +214,14 @@ impl Mechanism for Pedestal {
     ) {
         let now = taken;
         if let Some(command) = command {
-            let view = View::<Self> { sensors: after, command, history, settings, now };
-            let seen_to_arrive = |i| before.is_some_and(|b: &Sensors| b.cylinders[i] != after.cylinders[i]);
-            let arrived: [bool; 4] = std::array::from_fn(|i| {
-                after.cylinders[i] == command[i]
-                    && (seen_to_arrive(i) || view.confirmed(i, command[i]).is_ok())
-            });
-            (0..4).for_each(|i| history.arrived[i] |= arrived[i]);
+            Self::note_arrivals(history, after, command, settings, now);
         }
         for i in 0..4 {
             if before.is_none_or(|b| b.cylinders[i] != after.cylinders[i]) {
                 history.seen[i] = now;
             }
             let moved = before.is_some_and(|b| b.cylinders[i] != after.cylinders[i]);
+            history.arrived[i] |= moved && command.is_some_and(|command| command[i] == after.cylinders[i]);
             history.trust.moved[i] |= moved;
             history.trust.caught[i] &= !moved;
             // Whoever waited may have given up earlier: the sensor is caught nevertheless.
@@ -245,6 +240,18 @@ impl Mechanism for Pedestal {
             }
         }
         history.sent = Some(*after);
+    }
+
+    fn note_arrivals(
+        history: &mut History,
+        sensors: &Sensors,
+        command: &Cylinders,
+        settings: &Settings,
+        now: Time,
+    ) {
+        let view = View::<Self> { sensors, command, history, settings, now };
+        let confirmed: [bool; 4] = std::array::from_fn(|i| view.confirmed(i, command[i]).is_ok());
+        (0..4).for_each(|i| history.arrived[i] |= confirmed[i]);
     }
 
     fn caught(history: &mut History, sensors: &Sensors, command: &Cylinders, _: &Settings) {

@@ -46,6 +46,16 @@ pub trait Mechanism: Copy + Debug + 'static {
         after: &Self::Command,
         now: Time,
     );
+    /// Something is about to be sent: what the last sample shows where it was sent, and long enough ago, has arrived. The next
+    /// sample may be of a mechanism that has restarted.
+    fn note_arrivals(
+        _history: &mut Self::History,
+        _sensors: &Self::Sensors,
+        _command: &Self::Command,
+        _settings: &Settings,
+        _now: Time,
+    ) {
+    }
     /// A wait has timed out: sensors that have not followed their actuators confirm nothing until they are seen to move.
     fn caught(
         history: &mut Self::History,

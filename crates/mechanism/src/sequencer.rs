@@ -322,6 +322,7 @@ impl<M: Mechanism> Sequencer<M> {
         };
         let next = step.change.as_ref().map(|change| M::apply(change, command, settings));
         if let Some(next) = &next {
+            M::note_arrivals(&mut self.history, sensors, &command, settings, now);
             let view = View { sensors, command: &command, history: &self.history, settings, now };
             if let Some(needs) = step.needs
                 && M::check(&view, &step, needs, now).is_err()

@@ -268,7 +268,7 @@ proptest! {
         profile in profile(),
         automatic in any::<bool>(),
         cylinder_fault in prop::option::of((0usize..4, any::<bool>())),
-        events in prop::collection::vec((0u64..4000, command(), 0usize..17), 1..12),
+        events in prop::collection::vec((0u64..4000, command(), 0usize..19), 1..12),
     ) {
         let mut settings = Settings::defaults(profile);
         // The slowest stroke takes two seconds; the model rounds.
@@ -302,9 +302,17 @@ proptest! {
             if let (10..=14, Some(fault)) = (disturbance, cylinder_fault) {
                 world.model.add_fault(fault);
             }
+            world.clear();
             world.input(input);
             let end = world.now + Duration::from_millis(wait);
+            let mut restarts = matches!(disturbance, 15 | 16);
             while world.now < end {
+                // Before anything that was sent has shown in a sensor.
+                if restarts && (world.pedestal_commands().len(), world.doll_commands().len()) != (0, 0) {
+                    restarts = false;
+                    world.power_cycle(0.0);
+                    cylinder_fault.into_iter().for_each(|fault| world.model.add_fault(fault));
+                }
                 let (before, height) = (world.model.cylinder_positions(), world.model.height());
                 let arm = before[3];
                 world.step();

@@ -165,7 +165,7 @@ fn a_dead_potentiometer_lets_no_lift_travel() {
     world.play(LEAVE_ALONE, DEPLOY);
     assert_eq!(ended(&world, Which::Doll).0, Outcome::TimedOut);
     world.clear();
-    world.goal(Which::Doll, 1, 2);
+    world.perform(Which::Doll, 1, 2);
     world.assert_ended(1, Outcome::Refused, "the potentiometer did not follow the tilt");
     assert_eq!(world.doll_commands(), []);
     world.model.hold_potentiometer(None);
@@ -476,4 +476,83 @@ fn a_restart_in_the_moment_in_which_the_lift_is_sent_does_not_move_it_with_the_t
     assert_eq!(world.model.height(), height, "the tray is at {}°", world.model.tilt());
     let (outcome, reason) = ended(&world, Which::Doll);
     assert_eq!(outcome, Outcome::Refused, "{reason}");
+}
+
+/// Asks for a goal, restarts the mechanism in the moment in which the pedestal is told, and sees that arm and clamp do not move at
+/// once.
+#[track_caller]
+fn restarts_as_the_pedestal_is_told(world: &mut World, goal: u8, why: &str) {
+    world.clear();
+    world.goal(Which::Pedestal, 9, goal);
+    let end = world.now + Duration::from_secs(5);
+    while world.pedestal_commands().is_empty() {
+        assert!(world.now < end, "nothing was sent: {:?}", ended(world, Which::Pedestal));
+        world.step();
+    }
+    world.power_cycle(0.0);
+    let end = world.now + Duration::from_secs(3);
+    while world.now < end {
+        let before = world.model.cylinder_positions();
+        world.step();
+        let after = world.model.cylinder_positions();
+        assert!(
+            after[3] == before[3] || after[..2] == before[..2],
+            "clamp and arm move at the same time: {before:?} {after:?}"
+        );
+    }
+    let (outcome, reason) = ended(world, Which::Pedestal);
+    assert_eq!((outcome, reason.as_str()), (Outcome::Refused, why));
+}
+
+const EXPAND: u8 = 2;
+const UNCLAMP: u8 = 5;
+
+#[test]
+fn a_restart_in_the_moment_in_which_the_clamp_is_sent_does_not_move_it_with_the_arm() {
+    let lost = "interlock: cylinder 4 is no longer out, although nobody moved it";
+    // The sensors are gone for a while as the arm goes down: where it is found then is where it stands.
+    let mut world = document();
+    world.model.add_fault(Fault::LostSensors(Which::Pedestal));
+    world.phases(DEPLOY, LEAVE_ALONE);
+    world.run(0.8);
+    world.model.clear_faults();
+    restarts_as_the_pedestal_is_told(&mut world, UNCLAMP, lost);
+
+    // Another node says again where everything stands: nothing is seen to arrive, and the time for it ends between two samples.
+    let mut world = document();
+    world.perform(Which::Pedestal, 1, EXPAND);
+    world.restart_controller();
+    world.input(Input::OthersPedestalCommand([false, false, false, true]));
+    restarts_as_the_pedestal_is_told(&mut world, UNCLAMP, lost);
+}
+
+#[test]
+fn a_restart_in_the_moment_in_which_the_arm_is_sent_does_not_move_it_with_the_clamp() {
+    let mut world = document();
+    world.perform(Which::Pedestal, 1, UNCLAMP);
+    world.restart_controller();
+    let lost = "interlock: cylinder 1 is no longer out, although nobody moved it";
+    restarts_as_the_pedestal_is_told(&mut world, EXPAND, lost);
+}
+
+/// A sample may be half a second old, and a tray under way leaves its band in less.
+#[test]
+fn the_lift_is_not_sent_off_by_where_a_moving_tray_was_seen_last() {
+    let mut world = document();
+    world.phases(LEAVE_ALONE, DEPLOY);
+    while world.model.tilt() > 15.0 {
+        world.step();
+    }
+    world.model.add_fault(Fault::LostSensors(Which::Doll));
+    world.run(0.3);
+    assert!(world.model.tilt() < -5.0, "{}", world.model.tilt());
+    world.clear();
+    let height = world.model.height();
+    world.input(Input::Direct("moveDown".to_owned()));
+    world.run(0.3);
+    assert_eq!(world.model.height(), height, "the tray is at {}°", world.model.tilt());
+    // It goes down when it is known where the tray is.
+    world.model.clear_faults();
+    world.finish();
+    assert_eq!((ended(&world, Which::Doll).0, world.model.height()), (Outcome::Done, 0.0));
 }

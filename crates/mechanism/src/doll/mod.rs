@@ -347,16 +347,17 @@ impl Mechanism for Doll {
             && sensors.end() == sent_to
     }
 
-    /// The guide has no sensor: where it was last sent is where it is.
+    /// The guide has no sensor: where it was last sent is where it is. A tray that was told to stop is where the next sample
+    /// shows it, and may have gone on since the last one.
     fn resting(
         sensors: &Sensors,
         command: Option<&Command>,
         history: &History,
         settings: &Settings,
-        _: Time,
+        now: Time,
     ) -> Result<Command, Time> {
         if let Some(command) = command {
-            return Ok(*command);
+            return if history.is_up_to_date() { Ok(*command) } else { Err(now) };
         }
         let sent = history.sent.as_ref();
         let lift = match sensors.end() {
