@@ -150,6 +150,7 @@ mod tests {
             type_hash: None,
             qos,
             service_tag: None,
+            part: None,
         }
     }
 

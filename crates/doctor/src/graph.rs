@@ -173,6 +173,7 @@ mod tests {
             type_hash: Some(hash.into()),
             qos,
             service_tag: None,
+            part: None,
         }
     }
 

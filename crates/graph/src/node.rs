@@ -212,12 +212,12 @@ impl Node {
     pub(crate) fn topic_spec(
         &self,
         side: Side,
-        Topic { name, qos, room }: Topic<'_>,
+        Topic { name, qos, room, part }: Topic<'_>,
         (type_name, type_hash): TypeAndHash<'_>,
     ) -> Result<TopicSpec> {
         let topic = self.resolve_topic(name)?;
         let qos = self.override_qos(&topic, side, qos)?;
-        Ok(TopicSpec { burst: room, ..TopicSpec::topic(&topic, type_name, type_hash, qos)? })
+        Ok(TopicSpec { burst: room, part, ..TopicSpec::topic(&topic, type_name, type_hash, qos)? })
     }
 
     /// From now on the node can describe these types to whoever asks.

@@ -37,6 +37,8 @@ pub(crate) struct TopicSpec {
     pub(crate) qos: Qos,
     /// Zero for topics; services may have many requests under way.
     pub(crate) burst: u32,
+    /// Of the topic, if this end is not about all of it.
+    pub(crate) part: Option<&'static str>,
 }
 
 impl TopicSpec {
@@ -54,13 +56,22 @@ impl TopicSpec {
         burst: u32,
     ) -> Result<Self> {
         let dds_type = names::type_to_dds(type_name).map_err(Error::name)?;
-        Ok(Self { dds_topic, dds_type, type_hash: type_hash.to_owned(), service_hash: None, qos, burst })
+        Ok(Self {
+            dds_topic,
+            dds_type,
+            type_hash: type_hash.to_owned(),
+            service_hash: None,
+            qos,
+            burst,
+            part: None,
+        })
     }
 
     fn user_data(&self) -> String {
         let pair = |key: &str, hash: &str| format!("{key}={hash};");
         let own = if self.type_hash.is_empty() { String::new() } else { pair("typehash", &self.type_hash) };
-        own + &self.service_hash.map_or_else(String::new, |hash| pair("sertypehash", hash))
+        let service = self.service_hash.map_or_else(String::new, |hash| pair("sertypehash", hash));
+        own + &service + &self.part.map_or_else(String::new, |part| pair("part", part))
     }
 
     pub(crate) fn ros_name(&self) -> String {
@@ -76,6 +87,7 @@ impl TopicSpec {
             type_hash: Some(self.type_hash.as_str().into()).filter(|_| !self.type_hash.is_empty()),
             qos: self.qos,
             service_tag: None,
+            part: self.part.map(Into::into),
         }
     }
 }

@@ -22,11 +22,13 @@ pub struct Topic<'t> {
     pub qos: Qos,
     /// How many samples may wait for a subscription's callback, where that is more than the depth that is announced.
     pub room: u32,
+    /// Which part of the topic this end speaks or hears; see [`TopicQos::part`].
+    pub part: Option<&'static str>,
 }
 
 impl<'t, N: AsRef<str> + ?Sized> From<&'t N> for Topic<'t> {
     fn from(name: &'t N) -> Self {
-        Self { name: name.as_ref(), qos: Qos::default(), room: 0 }
+        Self { name: name.as_ref(), qos: Qos::default(), room: 0, part: None }
     }
 }
 
@@ -83,6 +85,13 @@ pub trait TopicQos<'t>: Into<Topic<'t>> {
     /// depth others prescribe and on which more may come at once.
     fn room(self, samples: u32) -> Topic<'t> {
         Topic { room: samples, ..self.into() }
+    }
+
+    /// This end speaks, or hears, only one kind of what is said on the topic. Ends that name different parts do not meet, so
+    /// that nobody is sent what it would throw away. Whoever names none, as every other make of DDS does, meets all; so a
+    /// subscription still has to look at what it gets, not least because it hears what others of its process hear.
+    fn part(self, part: &'static str) -> Topic<'t> {
+        Topic { part: Some(part), ..self.into() }
     }
 }
 

@@ -19,7 +19,10 @@ use std::{
 
 use common::{
     local, reader, reliable,
-    scripted::{Announced, Heard, ScriptedPeer, ACKNACK, CYCLONE, DATA, HEARTBEAT, SUBSCRIPTIONS_WRITER},
+    scripted::{
+        Announced, Heard, ScriptedPeer, ACKNACK, ANYBODY, CYCLONE, DATA, HEARTBEAT, PUBLICATIONS_WRITER,
+        SUBSCRIPTIONS_WRITER,
+    },
     take, write, writer, Writer, SOON,
 };
 use heartbeats::Heartbeats;
@@ -88,7 +91,7 @@ const THEIR_READER: [u8; 4] = [0, 0, 0x13, 4];
 struct Listener {
     peer: ScriptedPeer,
     our_writer: [u8; 4],
-    _participant: DomainParticipant,
+    participant: DomainParticipant,
     _lease: DomainLease,
 }
 
@@ -104,7 +107,7 @@ impl Listener {
         let announcement = peer.announcement(1, reader);
         let heartbeat = peer.heartbeat(SUBSCRIPTIONS_WRITER, 1, 1);
         peer.say_to_discovery(&[announcement, heartbeat]);
-        let mut listener = Self { peer, our_writer, _participant: participant, _lease: lease };
+        let mut listener = Self { peer, our_writer, participant, _lease: lease };
         eventually("our writer finds the reader", SOON, || {
             listener.acknowledge(1);
             !listener.hear().is_empty()
@@ -193,6 +196,62 @@ fn a_sample_that_nobody_acknowledges_is_announced_again_at_once_and_then_ever_mo
     panic!("the first heartbeat comes as late as the others");
 }
 
+/// Before: after a second, the period of a writer whose readers have everything.
+#[test]
+fn a_new_reader_that_does_not_answer_is_asked_again_soon() {
+    let (mut listener, _) = Listener::new();
+    for attempt in 2..12 {
+        let topic = format!("t{attempt}");
+        let writer = writer(&listener.participant, &topic, &reliable(10));
+        listener.our_writer = writer.guid().to_bytes()[12..].try_into().expect("four bytes");
+        let entity = [0, 0, 0x20 + attempt as u8, 4];
+        let reader = Announced { entity, topic: &topic, reliable: true };
+        let announcement = listener.peer.announcement(attempt, reader);
+        let heartbeat = listener.peer.heartbeat(SUBSCRIPTIONS_WRITER, 1, attempt);
+        listener.peer.say_to_discovery(&[announcement, heartbeat]);
+        let first = listener.next_heartbeat();
+        if listener.next_heartbeat() - first < 400 * MILLISECOND {
+            return;
+        }
+        // This thread, or the other, was kept waiting: another time.
+    }
+    panic!("the second heartbeat comes as late as those that nobody waits for");
+}
+
+const THEIR_WRITER: [u8; 4] = [0, 0, 0x14, 3];
+
+/// Before: in a datagram of its own, after 2 ms.
+#[test]
+fn what_is_answered_is_acknowledged_with_the_answer() {
+    let (mut listener, writer) = Listener::new();
+    let reader = reader(&listener.participant, "u", &reliable(10));
+    let peer = &mut listener.peer;
+    let announced = Announced { entity: THEIR_WRITER, topic: "u", reliable: true };
+    let announcement = peer.announcement(1, announced);
+    let heartbeat = peer.heartbeat(PUBLICATIONS_WRITER, 1, 1);
+    peer.say_to_discovery(&[announcement, heartbeat]);
+    let mut asked = 0;
+    eventually("an answer with the acknowledgement of the question", SOON, || {
+        asked += 1;
+        let question = peer.data(ANYBODY, THEIR_WRITER, asked, b"\0\x01\0\0question");
+        let heartbeat = peer.heartbeat(THEIR_WRITER, 1, asked);
+        peer.say(&[question, heartbeat]);
+        let patience = Instant::now() + 100 * MILLISECOND;
+        while take(&reader).is_empty() {
+            if Instant::now() > patience {
+                return false; // it has not met us yet
+            }
+            thread::yield_now();
+        }
+        write(&writer, Bytes::from_static(b"answer.."));
+        thread::sleep(10 * MILLISECOND);
+        peer.listen_by_datagram().iter().any(|datagram| {
+            let has = |id, writer| datagram.iter().any(|heard| heard.is(id, writer));
+            has(DATA, listener.our_writer) && has(ACKNACK, THEIR_WRITER)
+        })
+    });
+}
+
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 /// A writer whose samples and answers come when the test says so.
@@ -248,7 +307,48 @@ fn what_is_lost_is_told_of_at_once_a_few_times_and_then_more_slowly() {
         writer.answered_after(2 * MILLISECOND);
     }
     let times = writer.times_of_heartbeats::<8>().map(|time| time.as_millis());
-    assert_eq!(times, [5, 10, 15, 25, 45, 85, 165, 265]);
+    assert_eq!(times, [5, 10, 15, 20, 30, 50, 90, 170]);
+}
+
+/// On a busy machine each repetition that was lost cost as much as the first loss, 20 ms and more.
+#[test]
+fn who_asks_for_what_it_is_missing_is_told_again_as_quickly_as_it_asked() {
+    let slow_answers = || {
+        let mut writer = Timed::new();
+        for _ in 0..200 {
+            writer.write();
+            writer.answered_after(9 * MILLISECOND);
+        }
+        writer
+    };
+    let mut writer = slow_answers();
+    let [first] = writer.times_of_heartbeats();
+    assert!(first > 10 * MILLISECOND, "answers take long: {first:?}");
+    writer.now += MILLISECOND;
+    writer.heartbeats.missing(writer.now);
+    let again = writer.heartbeats.timer(writer.now).expect("a timer for the repetition");
+    assert_eq!(again, 3 * MILLISECOND);
+
+    // Somebody who asks late is not hurried.
+    let mut writer = slow_answers();
+    let [first] = writer.times_of_heartbeats();
+    writer.now += first - MILLISECOND;
+    writer.heartbeats.missing(writer.now);
+    assert_eq!(writer.heartbeats.timer(writer.now), None, "the one that was set comes first");
+}
+
+/// Before: after a second, the period of writers who believe that everybody has everything.
+#[test]
+fn who_was_met_and_does_not_answer_is_asked_again_soon() {
+    let mut writer = Timed::new();
+    assert_eq!(writer.heartbeats.timer(writer.now), Some(1000 * MILLISECOND));
+    writer.now += 300 * MILLISECOND;
+    writer.heartbeats.met(writer.now);
+    assert_eq!(writer.heartbeats.timer(writer.now), Some(100 * MILLISECOND));
+    writer.now += 100 * MILLISECOND;
+    assert!(writer.heartbeats.is_due(writer.now));
+    writer.heartbeats.sent(true, writer.now);
+    assert_eq!(writer.heartbeats.timer(writer.now), Some(100 * MILLISECOND));
 }
 
 /// Answers that come late because a machine is busy made every later loss a pause of 0.1 s, and two of them 0.2 s.

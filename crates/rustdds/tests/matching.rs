@@ -4,9 +4,9 @@ mod common;
 
 use std::sync::Mutex;
 
-use common::{exchange, local, reader, reliable, take, topic, typed_reader, writer};
+use common::{exchange, local, reader, reliable, take, topic, typed_reader, write, writer, SOON};
 use rosless_tests::{eventually, DomainLease};
-use rustdds::{bytes::Bytes, DomainParticipantStatusEvent as Event, StatusEvented};
+use rustdds::{bytes::Bytes, DomainParticipantStatusEvent as Event, RTPSEntity, StatusEvented};
 
 /// Stock: matches by topic name alone and delivers.
 #[test]
@@ -42,6 +42,40 @@ fn other_types_do_not_match() {
             assert_ne!(remote_reader, wrong.guid());
         }
     }
+}
+
+/// Before: every end of a topic met every other one, also those that throw away all that it says.
+#[test]
+fn ends_that_name_different_parts_of_a_topic_do_not_meet() {
+    let lease = DomainLease::acquire();
+    let ends = [(); 4].map(|()| local(lease.id()).build().expect("participant"));
+    let events = ends[0].status_listener();
+    let part = |name: &str| reliable(10).with_user_data(format!("typehash=RIHS01_ab;part={name};"));
+    let answers = writer(&ends[0], "t", &part("answers"));
+    let commands = writer(&ends[1], "t", &part("commands"));
+    let everything = writer(&ends[1], "t", &reliable(10));
+    let hears_commands = reader(&ends[2], "t", &part("commands"));
+    let hears_answers = reader(&ends[1], "t", &part("answers"));
+    let hears_all = reader(&ends[3], "t", &reliable(10).with_user_data("part=unfinished"));
+
+    exchange("a part and those who hear it", &answers, &hears_answers);
+    exchange("a part and those who hear all", &answers, &hears_all);
+    exchange("the other part and those who hear it", &commands, &hears_commands);
+    exchange("the other part and those who hear all", &commands, &hears_all);
+    exchange("all and those who hear a part", &everything, &hears_commands);
+    while let Some(event) = events.try_recv_status() {
+        if let Event::RemoteReaderMatched { local_writer, remote_reader } = event {
+            assert_ne!((local_writer, remote_reader), (answers.guid(), hears_commands.guid()));
+        }
+    }
+    let mut heard = Vec::new();
+    eventually("what is said after an answer", SOON, || {
+        write(&answers, Bytes::from_static(b"answer.."));
+        write(&everything, Bytes::from_static(b"later..."));
+        heard.extend(take(&hears_commands));
+        heard.contains(&Bytes::from_static(b"later..."))
+    });
+    assert!(!heard.contains(&Bytes::from_static(b"answer..")));
 }
 
 /// Stock: passes, too; what can lock up there needs a rare timing that no test can force.

@@ -1,6 +1,6 @@
 //! The originals' own acceptance test, in every dialect.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use rosless_graph::{
     graph::EndpointKind,
@@ -97,21 +97,25 @@ fn wire_rules_of_a_controlled_system() {
     observer.until("its announcement", |seen| !seen.infos.is_empty());
     assert_eq!(observer.seen.infos[0].topics, ["a", "b"], "sorted, once each, without the protocol's own");
 
-    let expected = BTreeMap::from([
-        (("/mocap_control".to_owned(), EndpointKind::Reader), (Reliability::Reliable, Durability::Volatile)),
-        (("/mocap_control".to_owned(), EndpointKind::Writer), (Reliability::Reliable, Durability::Volatile)),
-        (
-            ("/mocap_environment".to_owned(), EndpointKind::Writer),
-            (Reliability::Reliable, Durability::TransientLocal),
-        ),
-    ]);
+    let (volatile, latched) = (Durability::Volatile, Durability::TransientLocal);
+    // Systems are not sent what other systems answer.
+    let expected = [
+        ("/mocap_control", EndpointKind::Reader, volatile, Some("commands")),
+        ("/mocap_control", EndpointKind::Writer, volatile, Some("answers")),
+        ("/mocap_environment", EndpointKind::Writer, latched, None),
+    ];
+    let expected = expected.map(|(topic, kind, durability, part)| {
+        ((topic.to_owned(), kind), (Reliability::Reliable, durability, part.map(Arc::from)))
+    });
+    let expected = BTreeMap::from(expected);
     // History is not announced: DDS leaves it to each side.
     let context = observer.node.context().clone();
     observer.until("its endpoints with their quality of service", |_| {
         let graph = context.graph();
         let endpoints = graph.endpoints_of("/cam").into_iter().map(|(_, endpoint)| endpoint);
         let of_protocol = endpoints.filter(|e| e.type_name().starts_with("mocap_control_msgs"));
-        let seen = of_protocol.map(|e| ((e.ros_name(), e.kind), (e.qos.reliability, e.qos.durability)));
+        let seen = of_protocol
+            .map(|e| ((e.ros_name(), e.kind), (e.qos.reliability, e.qos.durability, e.part.clone())));
         seen.collect::<BTreeMap<_, _>>() == expected
     });
 

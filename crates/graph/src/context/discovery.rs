@@ -276,7 +276,7 @@ impl ContextInner {
         if Gid::from(found.guid).prefix() == self.gid.prefix() {
             return;
         }
-        let UserData { type_hash, service_tag, .. } = UserData::parse(&found.user_data);
+        let UserData { type_hash, service_tag, part, .. } = UserData::parse(&found.user_data);
         let endpoint = Endpoint {
             gid: found.guid.into(),
             kind,
@@ -285,6 +285,7 @@ impl ContextInner {
             type_hash: type_hash.map(Into::into),
             qos: Qos::from_policies(kind, &found.qos),
             service_tag,
+            part: part.map(Into::into),
         };
         self.change_graph(|graph| graph.add_endpoint(endpoint));
     }

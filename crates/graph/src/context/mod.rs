@@ -142,6 +142,7 @@ impl Context {
             service_hash: None,
             qos: Qos::latched(),
             burst: 0,
+            part: None,
         };
         let info_writer = RawWriter::unlisted(&dds, spec.clone())?;
         let info_reader =

@@ -32,6 +32,8 @@ pub struct Endpoint {
     pub qos: Qos,
     /// Cyclone's `clientid=…` or `serviceid=…`: the same for both endpoints of one client or server.
     pub service_tag: Option<String>,
+    /// Of the topic, if the endpoint speaks or hears only one kind of what is said there.
+    pub part: Option<Arc<str>>,
 }
 
 impl Endpoint {
@@ -52,11 +54,12 @@ impl Endpoint {
         })
     }
 
-    /// Whether samples of this writer go to `reader`: topic, type and quality of service fit.
+    /// Whether samples of this writer go to `reader`: topic, type, part and quality of service fit.
     pub(super) fn feeds(&self, reader: &Endpoint) -> bool {
         (self.kind, reader.kind) == (EndpointKind::Writer, EndpointKind::Reader)
             && self.dds_topic == reader.dds_topic
             && self.dds_type == reader.dds_type
+            && self.part.iter().zip(&reader.part).all(|(said, heard)| said == heard)
             && self.qos.satisfies(&reader.qos)
     }
 
@@ -95,6 +98,8 @@ pub struct UserData {
     pub service_tag: Option<String>,
     /// The enclave that a participant is in.
     pub enclave: Option<String>,
+    /// The part of a topic that an endpoint is about.
+    pub part: Option<String>,
 }
 
 impl UserData {
@@ -108,6 +113,7 @@ impl UserData {
                 Some(("typehash", hash)) => pairs.type_hash = Some(hash.to_owned()),
                 Some(("clientid" | "serviceid", tag)) => pairs.service_tag = Some(tag.to_owned()),
                 Some(("enclave", name)) => pairs.enclave = Some(name.to_owned()),
+                Some(("part", part)) => pairs.part = Some(part.to_owned()),
                 _ => {}
             }
         }
@@ -139,5 +145,6 @@ mod tests {
         assert_eq!(UserData::parse(b"sertypehash=RIHS01_cd;"), UserData::default());
         assert_eq!(UserData::parse(b"typehash=\xff;"), UserData::default());
         assert_eq!(UserData::parse(b"typehash=unfinished"), UserData::default());
+        assert_eq!(UserData::parse(b"typehash=RIHS01_ab;part=answers;").part.as_deref(), Some("answers"));
     }
 }

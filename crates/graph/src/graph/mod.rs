@@ -305,7 +305,7 @@ impl Graph {
     pub fn add_endpoint(&mut self, mut endpoint: Endpoint) {
         if self.endpoint(&endpoint.gid) != Some(&endpoint) {
             self.share(&mut endpoint.dds_type);
-            endpoint.type_hash.iter_mut().for_each(|hash| self.share(hash));
+            endpoint.type_hash.iter_mut().chain(&mut endpoint.part).for_each(|text| self.share(text));
             self.endpoints.insert(endpoint.gid, Arc::new(endpoint));
             self.generation += 1;
         }
@@ -436,6 +436,7 @@ mod tests {
             type_hash: None,
             qos: Qos::default(),
             service_tag: None,
+            part: None,
         }
     }
 

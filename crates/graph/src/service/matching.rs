@@ -197,6 +197,7 @@ mod tests {
             type_hash: None,
             qos: Qos::services(),
             service_tag: tag.map(str::to_owned),
+            part: None,
         }
     }
 

@@ -48,6 +48,27 @@ fn samples_arrive_in_order_with_their_origin() {
 }
 
 #[test]
+fn ends_of_different_parts_of_a_topic_do_not_wait_for_each_other() {
+    let domain = DomainLease::acquire();
+    let mut talker = side(&domain, "talker", ());
+    let mut listener = side(&domain, "listener", Heard::new());
+    let publisher = talker.node.publisher::<msg::String>("chatter".part("answers")).unwrap();
+    let subscribe = |topic| {
+        let hear = |heard: &mut Heard, sample: Sample<msg::String>| heard.push(sample.message.data);
+        listener.events.subscribe::<msg::String>(&listener.node, topic, hear).unwrap()
+    };
+    let (part, all) = (subscribe("chatter".part("commands")), subscribe("chatter".into()));
+    talk("all who want it", &mut talker, &mut listener, |talker, _| {
+        let known = talker.node.context().graph().subscriptions("/chatter").len();
+        known == 2 && publisher.reaches_everyone() && all.matched() == 1
+    });
+    assert_eq!((publisher.matched(), part.matched()), (1, 0));
+    publisher.publish(&text("answer"));
+    talk("the answer", &mut talker, &mut listener, |_, listener| !listener.seen.is_empty());
+    assert_eq!(all.counters().received, 1);
+}
+
+#[test]
 fn a_late_joiner_gets_the_last_sample_only() {
     let domain = DomainLease::acquire();
     let mut talker = side(&domain, "talker", ());

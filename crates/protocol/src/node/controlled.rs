@@ -18,7 +18,7 @@ use rosless_wire::{
     rosless_msgs::srv::{ArmStart, ArmStartRequest, ArmStartResponse},
 };
 
-use super::wire;
+use super::wire::{self, Part};
 use rosless_engine::{Engine as _, Wall};
 
 use crate::{
@@ -104,7 +104,7 @@ impl<S: 'static> ControlledNode<S> {
         let mut acknowledgements = BTreeMap::new();
         for dialect in &options.dialects {
             let topic = dialect.names().control_topic;
-            acknowledgements.insert(*dialect, wire::control_publisher(node, *dialect, topic)?);
+            acknowledgements.insert(*dialect, wire::control_publisher(node, *dialect, topic, Part::Answers)?);
         }
         let this = Self(Rc::new(Inner {
             handle: handle.clone(),
@@ -126,9 +126,9 @@ impl<S: 'static> ControlledNode<S> {
         this.0.lifecycle.replace(Some(lifecycle));
         for dialect in this.0.options.dialects.clone() {
             let me = this.clone();
-            let topic = dialect.names().control_topic;
+            let topic = (dialect.names().control_topic, Part::Commands);
             wire::subscribe_control(handle, node, dialect, topic, move |_, message, info| {
-                // Acknowledgements, our own among them, come on the same topic.
+                // Acknowledgements of systems of other makes come on the same topic.
                 if matches!(message.kind, Kind::Start | Kind::Stop) {
                     me.0.asker.set(Some(info.publisher.prefix()));
                 }

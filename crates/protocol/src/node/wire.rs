@@ -18,6 +18,26 @@ use crate::{
 /// the answers that come after it.
 const ROOM: u32 = 2048;
 
+/// What an end of the control topic speaks or hears.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Whoever wants to know of everything.
+    All,
+    /// START and STOP: what a system obeys.
+    Commands,
+    /// What a system says. Other systems are not sent it: a hundred of them would throw away ten thousand answers.
+    Answers,
+}
+
+fn control_topic(topic: &str, part: Part) -> Topic<'_> {
+    let topic = Topic::from((topic, control_qos()));
+    match part {
+        Part::All => topic,
+        Part::Commands => topic.part("commands"),
+        Part::Answers => topic.part("answers"),
+    }
+}
+
 macro_rules! dialect_messages {
     ($package:ident, $info:ident: $source:ident, $session:ident, $systems:ident) => {
         impl From<$package::Control> for Control {
@@ -67,8 +87,13 @@ dialect_messages!(mocap, MocapInfo: system_source, capture_session_id, capture_s
 dialect_messages!(device, DeviceInfo: device_source, session_id, device_systems);
 dialect_messages!(mocap4r2, MocapInfo: mocap4r2_source, session_id, mocap4r2_systems);
 
-pub(super) fn control_publisher(node: &Node, dialect: Dialect, topic: &str) -> Result<RawPublisher> {
-    let topic = (topic, control_qos()).into();
+pub(super) fn control_publisher(
+    node: &Node,
+    dialect: Dialect,
+    topic: &str,
+    part: Part,
+) -> Result<RawPublisher> {
+    let topic = control_topic(topic, part);
     match dialect {
         Dialect::Mocap => publisher::<mocap::Control>(node, topic),
         Dialect::Device => publisher::<device::Control>(node, topic),
@@ -102,10 +127,10 @@ pub(super) fn subscribe_control<S: 'static>(
     handle: &Handle<S>,
     node: &Node,
     dialect: Dialect,
-    topic: &str,
+    (topic, part): (&str, Part),
     callback: impl FnMut(&mut S, Control, SampleInfo) + 'static,
 ) -> Result<Subscription<S>> {
-    let topic = (topic, control_qos()).room(ROOM);
+    let topic = control_topic(topic, part).room(ROOM);
     match dialect {
         Dialect::Mocap => subscribe::<mocap::Control, _, _>(handle, node, topic, callback),
         Dialect::Device => subscribe::<device::Control, _, _>(handle, node, topic, callback),

@@ -16,7 +16,7 @@ use rosless_engine::Engine as _;
 use rosless_graph::{Client, Gid, Handle, Node, RawPublisher, Result, SampleInfo, Subscription, now};
 use rosless_wire::lifecycle_msgs::srv::GetState;
 
-use super::wire;
+use super::wire::{self, Part};
 use crate::{
     controller::{
         Ask, Controller, Event, Hearing, Input, Memory, Output, Participant, Report, Settings, Speaker,
@@ -243,10 +243,10 @@ impl<S: 'static> ControllerNode<S> {
     fn open(&self, channel: &Channel, control: &str, environment: &str) -> Result<()> {
         let Inner { handle, node, .. } = &*self.0;
         let dialect = channel.dialect;
-        let publisher = wire::control_publisher(node, dialect, control)?;
+        let publisher = wire::control_publisher(node, dialect, control, Part::All)?;
         self.0.channels.borrow_mut().insert(channel.clone(), publisher);
         let (me, on) = (self.clone(), channel.clone());
-        wire::subscribe_control(handle, node, dialect, control, move |app, message, info| {
+        wire::subscribe_control(handle, node, dialect, (control, Part::All), move |app, message, info| {
             me.notice(app, Notice::Message(&message));
             let (sender, participant) = me.sender(&info);
             me.heard((sender.clone(), participant), &info, Hearing::Sample);

@@ -14,7 +14,7 @@ const BUSY: Duration = Duration::from_millis(12);
 const BUSY_EACH: Duration = Duration::from_millis(2);
 /// A HEARTBEAT, the answer to it, or what that asked for may get lost, too. Whoever has not
 /// answered so many is perhaps not there, and is asked ever more slowly.
-const QUICK_RETRIES: u32 = 2;
+const QUICK_RETRIES: u32 = 3;
 
 /// What was sent may have got lost, with the HEARTBEAT that came with it. So another one
 /// follows when all answers should have come, and further ones, ever more slowly, to
@@ -35,6 +35,8 @@ pub(crate) struct Heartbeats {
   asked: Option<(Instant, SequenceNumber)>,
   last_asked: Option<Instant>,
   last_write: Option<Instant>,
+  /// When those who are behind were told last, with a sample or without.
+  told: Option<Instant>,
   retry: Duration,
   retries: u32,
   next: Instant,
@@ -53,6 +55,7 @@ impl Heartbeats {
       asked: None,
       last_asked: None,
       last_write: None,
+      told: None,
       retry: fast,
       retries: 0,
       next: now + slow,
@@ -80,6 +83,7 @@ impl Heartbeats {
       self.asked = Some((now, last));
     }
     self.last_write = Some(now);
+    self.told = Some(now);
     self.retry = patience;
     self.retries = 0;
     self.next = now + patience;
@@ -101,6 +105,21 @@ impl Heartbeats {
     }
   }
 
+  /// A new reader was sent a HEARTBEAT, and counts only when it has answered: either may get lost.
+  pub fn met(&mut self, now: Instant) {
+    self.next = self.next.min(now + self.fast);
+  }
+
+  /// A reader has asked for what it is missing. What it is sent may get lost as well, and it has shown how quickly it
+  /// answers now, whatever others, or acknowledgements that could wait, have taken before.
+  pub fn missing(&mut self, now: Instant) {
+    if let Some(told) = self.told {
+      let answer = 2 * now.saturating_duration_since(told) + Duration::from_millis(1);
+      self.retry = self.retry.min(answer.max(SOONEST));
+      self.next = self.next.min(now + self.retry);
+    }
+  }
+
   /// A timer has fired. True if a HEARTBEAT is due.
   pub fn is_due(&mut self, now: Instant) -> bool {
     if self.armed.is_some_and(|armed| armed > now) {
@@ -116,6 +135,7 @@ impl Heartbeats {
       + if somebody_is_behind {
         // Whose answer comes now cannot be told.
         self.asked = None;
+        self.told = Some(now);
         self.retries = self.retries.saturating_add(1);
         if self.retries > QUICK_RETRIES {
           self.retry = (2 * self.retry).min(self.fast);
