@@ -13,7 +13,7 @@ use std::{
 use serde_json::{Value, json};
 use tungstenite::WebSocket;
 
-use crate::{Daemon, eventually};
+use crate::{Daemon, Scratch, eventually};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -23,7 +23,8 @@ pub struct Browser {
     socket: WebSocket<TcpStream>,
     next: u64,
     _daemon: Daemon,
-    folder: PathBuf,
+    /// After the browser, which writes there.
+    _folder: Scratch,
 }
 
 impl Browser {
@@ -38,9 +39,7 @@ impl Browser {
             eprintln!("SKIPPED: {line}");
             return None;
         }
-        static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-        let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("rosless-browser-{}-{count}", std::process::id()));
+        let folder = Scratch::make();
         let mut command = Command::new("chromium");
         command.args(["--headless=new", "--no-sandbox", "--remote-debugging-port=0", "--no-first-run"]);
         command.arg(format!("--user-data-dir={}", folder.display())).arg("about:blank");
@@ -56,7 +55,7 @@ impl Browser {
         let stream = TcpStream::connect(&host).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         let (socket, _) = tungstenite::client(url, stream).expect("it speaks WebSocket");
-        let mut browser = Self { socket, next: 0, _daemon: daemon, folder };
+        let mut browser = Self { socket, next: 0, _daemon: daemon, _folder: folder };
         browser.size(1280, 900);
         Some(browser)
     }
@@ -154,7 +153,6 @@ impl Drop for Browser {
             .socket
             .send(tungstenite::Message::text(json!({"id": 0, "method": "Browser.close"}).to_string()));
         std::thread::sleep(Duration::from_millis(300));
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 

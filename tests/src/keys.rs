@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use chrono::Utc;
 use rosless_keystore::{Keystore, permissions::governance_xml};
 
+use crate::Scratch;
+
 /// A keystore for one domain in which topics need no permission: theirs have no names that ROS would give them.
 ///
 /// # Panics
@@ -31,8 +33,7 @@ const KEYS: &str = "ROSLESS_TEST_KEYS";
 
 /// Where the keystores of this process and of those that it starts are, and how the latter are told.
 pub fn keystores() -> (&'static str, PathBuf) {
-    let own = || std::env::temp_dir().join(format!("rosless-test-keys-{}", std::process::id()));
-    (KEYS, std::env::var_os(KEYS).map_or_else(own, PathBuf::from))
+    (KEYS, std::env::var_os(KEYS).map_or_else(|| Scratch::of_process().join("keys"), PathBuf::from))
 }
 
 /// The folder of an enclave for this domain, the same one in all processes of a test.

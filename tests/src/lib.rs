@@ -18,6 +18,7 @@ mod process;
 mod rig;
 #[cfg(feature = "scenario")]
 pub mod scenario;
+mod scratch;
 pub mod soak;
 mod ur;
 mod usage;
@@ -39,6 +40,7 @@ pub use keys::{enclave, keystore_for_any_topic, keystores};
 pub use process::{Daemon, words};
 #[cfg(feature = "scenario")]
 pub use rig::Rig;
+pub use scratch::Scratch;
 pub use ur::{SimUr, ur_rtde_reads};
 pub use usage::{ThreadUsage, Usage};
 pub use wait::{eventually, eventually_some};

@@ -5,19 +5,15 @@
 use std::{
     fs::File,
     io::{BufRead, BufReader, Read},
-    path::PathBuf,
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
     thread,
     time::Duration,
 };
 
 use rustix::pty::OpenptFlags;
 
-use crate::eventually_some;
+use crate::{Scratch, eventually_some};
 
 /// A command line as people write it, for arguments without spaces in them.
 pub fn words(line: &str) -> Vec<&str> {
@@ -30,7 +26,7 @@ pub struct Daemon {
     name: String,
     child: Child,
     /// What it remembers beyond its life, unless the test says where: nothing of another test's.
-    state: PathBuf,
+    _state: Scratch,
     lines: Arc<Mutex<Vec<String>>>,
 }
 
@@ -67,12 +63,10 @@ impl Daemon {
     }
 
     fn launch(mut command: Command) -> Self {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
         let name = command.get_program().to_string_lossy().into_owned();
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let state = std::env::temp_dir().join(format!("rosless-test-{}-{count}", std::process::id()));
+        let state = Scratch::make();
         if !command.get_envs().any(|(name, _)| name == "XDG_STATE_HOME") {
-            command.env("XDG_STATE_HOME", &state);
+            command.env("XDG_STATE_HOME", &*state);
         }
         let mut child = command
             .stdout(Stdio::piped())
@@ -82,7 +76,7 @@ impl Daemon {
         let lines = Arc::new(Mutex::new(Vec::new()));
         collect(child.stdout.take().expect("stdout is piped"), lines.clone());
         collect(child.stderr.take().expect("stderr is piped"), lines.clone());
-        Self { name, child, state, lines }
+        Self { name, child, _state: state, lines }
     }
 
     pub fn pid(&self) -> u32 {
@@ -147,7 +141,6 @@ impl Drop for Daemon {
         // A stopped process takes SIGKILL too; failing only means that it is gone already.
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = std::fs::remove_dir_all(&self.state);
         if thread::panicking() {
             eprintln!("--- output of {} ---\n{}", self.name, self.output());
         }

@@ -202,33 +202,25 @@ impl Read for Archive {
 
 #[cfg(test)]
 mod tests {
+    use rosless_tests::Scratch;
+
     use super::*;
 
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("rosless-takes-{}-{name}", std::process::id()));
-            fs::create_dir_all(path.join("takes/one/cam")).unwrap();
-            fs::write(path.join("secret"), "x").unwrap();
-            fs::write(path.join("takes/one/manifest.json"), r#"{"session":"one","started":5}"#).unwrap();
-            fs::write(path.join("takes/one/one_0.mcap"), vec![7; 1300]).unwrap();
-            fs::write(path.join("takes/one/cam/imu.csv"), "1,2\n").unwrap();
-            Self(path)
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
+    fn one_take() -> Scratch {
+        let folder = Scratch::make();
+        fs::create_dir_all(folder.join("takes/one/cam")).unwrap();
+        folder.file("secret", "x");
+        folder.file("takes/one/manifest.json", r#"{"session":"one","started":5}"#);
+        fs::write(folder.join("takes/one/one_0.mcap"), vec![7; 1300]).unwrap();
+        folder.file("takes/one/cam/imu.csv", "1,2\n");
+        folder
     }
 
     #[test]
     fn takes_are_listed_and_packed() {
-        let folder = Folder::new("packed");
-        let takes = Takes::new(folder.0.join("takes"));
-        fs::create_dir(folder.0.join("takes/no_take")).unwrap();
+        let folder = one_take();
+        let takes = Takes::new(folder.join("takes"));
+        fs::create_dir(folder.join("takes/no_take")).unwrap();
         let list = takes.list();
         assert_eq!((&list["count"], &list["takes"][0]["name"]), (&json!(1), &json!("one")));
         assert_eq!(list["takes"][0]["files"][0], json!({"name": "cam/imu.csv", "size": 4}));
@@ -255,11 +247,11 @@ mod tests {
 
     #[test]
     fn nothing_else_is_given_away() {
-        let folder = Folder::new("closed");
-        let takes = Takes::new(folder.0.join("takes"));
-        std::os::unix::fs::symlink(folder.0.join("secret"), folder.0.join("takes/one/link")).unwrap();
-        std::os::unix::fs::symlink(&folder.0, folder.0.join("takes/out")).unwrap();
-        fs::write(folder.0.join("takes/one/.hidden"), "x").unwrap();
+        let folder = one_take();
+        let takes = Takes::new(folder.join("takes"));
+        std::os::unix::fs::symlink(folder.join("secret"), folder.join("takes/one/link")).unwrap();
+        std::os::unix::fs::symlink(&*folder, folder.join("takes/out")).unwrap();
+        fs::write(folder.join("takes/one/.hidden"), "x").unwrap();
         for path in [
             "",
             "one",

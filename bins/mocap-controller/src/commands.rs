@@ -464,7 +464,7 @@ mod tests {
 
     #[test]
     fn loopback_alone_and_cables_pulled_are_no_network() {
-        let folder = std::env::temp_dir().join(format!("mocap-controller-net-{}", std::process::id()));
+        let folder = rosless_tests::Scratch::make();
         let set = |name: &str, state: &str| {
             std::fs::create_dir_all(folder.join(name)).unwrap();
             std::fs::write(folder.join(name).join("operstate"), format!("{state}\n")).unwrap();

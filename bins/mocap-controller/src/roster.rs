@@ -61,15 +61,14 @@ mod tests {
     fn a_list_or_a_file_says_who_is_expected() {
         assert_eq!(Roster::read("a, /lab/b").unwrap().systems, ["a", "/lab/b"]);
         assert!(Roster::read("a,,b").is_err() && Roster::read("no_such.yaml").is_err());
-        let path = std::env::temp_dir().join(format!("rig-{}.yaml", std::process::id()));
+        let folder = rosless_tests::Scratch::make();
+        let path = folder.file("rig.yaml", "systems: [a, b]\ntopics: {markers: 20}\ntimeout: 8\n");
         let path = path.to_str().unwrap();
-        fs::write(path, "systems: [a, b]\ntopics: {markers: 20}\ntimeout: 8\n").unwrap();
         let roster = Roster::read(path).unwrap();
         assert_eq!((roster.topics["markers"], roster.timeout()), (20.0, Some(Duration::from_secs(8))));
         for bad in ["system: [a]", "systems: [1 2]", "topics: {a: -1}", "timeout: 0"] {
             fs::write(path, bad).unwrap();
             assert!(Roster::read(path).is_err(), "{bad}");
         }
-        fs::remove_file(path).unwrap();
     }
 }

@@ -542,12 +542,11 @@ mod tests {
         let apart =
             plain.forward(&plain.home).translation.vector - longer.forward(&plain.home).translation.vector;
         assert!((apart.norm() - 0.1).abs() < 1e-9);
-        let file = std::env::temp_dir().join(format!("robot-{}.urdf", std::process::id()));
-        std::fs::write(&file, rosless_kinematics::describe::urdf(&plain, "")).unwrap();
+        let folder = rosless_tests::Scratch::make();
+        let file = folder.file("robot.urdf", &rosless_kinematics::describe::urdf(&plain, ""));
         let settings =
             Settings { urdf: file.display().to_string(), base_frame: "base".into(), ..Settings::default() };
         let read = settings.planner().unwrap().robot;
-        std::fs::remove_file(&file).unwrap();
         assert!(
             (read.forward(&plain.home).translation.vector - plain.forward(&plain.home).translation.vector)
                 .norm()

@@ -7,7 +7,7 @@
 
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::Path,
     process::Command,
     time::{Duration, Instant, SystemTime},
 };
@@ -15,7 +15,7 @@ use std::{
 use rosless_bag::{Bag, Filter};
 use rosless_graph::{Context, ContextOptions, EventLoop, Node, TopicQos};
 use rosless_tests::{
-    Daemon, DomainLease, Usage,
+    Daemon, DomainLease, Scratch, Usage,
     bench::{Figure, effort},
     eventually,
 };
@@ -176,7 +176,8 @@ fn recorded(load: Load, watched: Duration, folder: &Path) -> Cost {
 
 fn measure() {
     let watched = Duration::from_secs(effort(6, 2));
-    let folder: PathBuf = std::env::temp_dir().join(format!("rosless-record-bench-{}", std::process::id()));
+    let scratch = Scratch::make();
+    let folder = scratch.join("bag");
     for (what, load, limit) in [
         ("1 kB as fast as it comes", Load { topics: 1, size: 1000, hz: 0 }, Some(1.3)),
         ("1 MB as fast as it comes", Load { topics: 1, size: 1_000_000, hz: 0 }, None),
@@ -201,7 +202,6 @@ fn measure() {
         }
     }
     deviation(&folder);
-    let _ = fs::remove_dir_all(&folder);
 }
 
 /// Plays what was recorded last, which has ten topics at 1 kHz.

@@ -17,15 +17,14 @@ use rosless_graph::{
     config::{Security, Strategy},
 };
 use rosless_tests::{
-    Daemon, DomainLease, Usage,
-    bench::{Figure, ddsperf, effort},
+    Daemon, DomainLease, Scratch, Usage,
+    bench::{Figure, PingPong, ddsperf, ddsperf_round_trip, effort, keep_apart},
     keystore_for_any_topic,
 };
 use rosless_wire::std_msgs::msg::String as Text;
 
-const WARM_UP: usize = 300;
 /// Rounds per turn.
-const ROUNDS: usize = 3000;
+const PLAYED: PingPong = PingPong { text: 88, warm_up: 300, rounds: 3000 };
 const PATIENCE: Duration = Duration::from_secs(60);
 const CYCLONE_PLUGINS: &str = "/usr/lib/x86_64-linux-gnu/libddsc0debian";
 
@@ -44,19 +43,22 @@ struct Lab {
     mode: Mode,
     domain: DomainLease,
     root: PathBuf,
+    _folder: Scratch,
 }
 
 impl Lab {
     fn new(mode: Mode) -> Self {
         let domain = DomainLease::acquire();
-        let root = std::env::temp_dir().join(format!("rosless-bench-{}-{}", std::process::id(), domain.id()));
+        let folder = Scratch::make();
+        let root = folder.join("keys");
         if mode != Mode::Open {
             keystore_for_any_topic(&root, domain.id(), &["/a", "/b"], mode == Mode::Signed);
         }
-        Self { mode, domain, root }
+        Self { mode, domain, root, _folder: folder }
     }
 
-    fn join<S: 'static>(&self, node: &str) -> (EventLoop<S>, Node) {
+    /// A participant in the enclave of that name.
+    fn context(&self, node: &str) -> Context {
         let mut options = ContextOptions::for_domain(self.domain.id());
         options.settings.arguments.enclave = format!("/{node}");
         options.settings.environment.security = (self.mode != Mode::Open).then(|| Security {
@@ -64,7 +66,11 @@ impl Lab {
             keystore: Some(self.root.clone()),
             enclave_override: None,
         });
-        let context = Context::new(options).expect("loopback is there");
+        Context::new(options).expect("loopback is there")
+    }
+
+    fn join<S: 'static>(&self, node: &str) -> (EventLoop<S>, Node) {
+        let context = self.context(node);
         (
             EventLoop::new(&context).expect("descriptors are left"),
             context.node(node).expect("the name is valid"),
@@ -82,17 +88,12 @@ impl Lab {
     }
 }
 
-impl Drop for Lab {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.root);
-    }
-}
-
 fn main() {
     if std::env::args().any(|argument| argument == "--node") {
         return node();
     }
-    round_trips();
+    // On a thread of its own: what follows is not bound to a core.
+    thread::spawn(round_trips).join().expect("it measures");
     for (size, count) in [(1_000, effort(20_000, 2_000)), (1_000_000, effort(200, 20))] {
         throughput(size, count);
     }
@@ -117,10 +118,12 @@ fn tell(what: &str, unit: &str, values: [f64; 3]) {
 }
 
 fn round_trips() {
+    keep_apart(0);
     let mut times: [Vec<Duration>; 3] = Default::default();
     for _ in 0..effort(3, 1) {
         for ((mode, _), times) in MODES.iter().zip(&mut times) {
-            times.extend(our_round_trips(&Lab::new(*mode)));
+            let lab = Lab::new(*mode);
+            times.extend(PLAYED.play(|node| lab.context(node), ["a", "b"]));
         }
     }
     let median = times.map(|mut times| quantile(&mut times, 0.5).as_secs_f64() * 1e6);
@@ -157,17 +160,11 @@ fn secured_ddsperf(lab: &Lab, enclave: &str, time: Duration, mode: &[&str]) -> C
     command
 }
 
-/// The median of Cyclone's own ping-pong of 100 bytes, in µs. It prints half of it.
+/// The median of Cyclone's own ping-pong of 100 bytes, in µs.
 fn cyclones_round_trip(lab: &Lab) -> Option<f64> {
     let run = |enclave: &str, mode: &[&str]| secured_ddsperf(lab, enclave, Duration::from_secs(6), mode);
-    let mut pong = run("a", &["pong"]).stdout(Stdio::null()).spawn().ok()?;
-    let output = run("b", &["ping", "size", "100"]).output();
-    pong.wait().ok()?;
-    let text = String::from_utf8(output.ok()?.stdout).ok()?;
-    // A line a second: `… 50% 14.421us 90% …`; the last one has the warm-up behind it.
-    let half: f64 =
-        text.lines().rev().find_map(|line| line.split_once("50% ")?.1.split_once("us")?.0.parse().ok())?;
-    Some(2.0 * half)
+    ddsperf_round_trip(run("a", &["pong"]), run("b", &["ping", "size", "100"]))
+        .map(|time| time.as_secs_f64() * 1e6)
 }
 
 /// MB/s that Cyclone's listener gets, and MB that it takes for itself.
@@ -219,48 +216,6 @@ fn cyclones_security(lab: &Lab, enclave: &str) -> String {
         file("permissions.p7s"),
         library("crypto", "crypto"),
     )
-}
-
-fn our_round_trips(lab: &Lab) -> Vec<Duration> {
-    let all = WARM_UP + ROUNDS + 2;
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            let (event_loop, node) = lab.join::<bool>("a");
-            let back = node.publisher::<Text>("pong").unwrap();
-            let answers = back.clone();
-            event_loop
-                .subscribe::<Text>(&node, "ping", move |done, sample| {
-                    *done = sample.message.data.is_empty();
-                    answers.publish(&sample.message);
-                })
-                .unwrap();
-            event_loop.run_until(&mut false, PATIENCE, |done| *done).unwrap();
-            back.wait_acknowledged(PATIENCE);
-        });
-        let (event_loop, node) = lab.join::<Vec<Instant>>("b");
-        let publisher = node.publisher::<Text>("ping").unwrap();
-        let again = publisher.clone();
-        let text = || Text { data: "x".repeat(88) };
-        let (message, end) = (text(), Text { data: String::new() });
-        let subscription = event_loop
-            .subscribe::<Text>(&node, "pong", move |stamps: &mut Vec<_>, _| {
-                stamps.push(Instant::now());
-                again.publish(if stamps.len() >= all - 1 { &end } else { &message });
-            })
-            .unwrap();
-        let mut stamps = Vec::new();
-        event_loop
-            .run_until(&mut stamps, PATIENCE, |_| publisher.matched() == 1 && subscription.matched() == 1)
-            .unwrap();
-        // The echo may hear before it has found out who listens to it.
-        while stamps.is_empty() {
-            publisher.publish(&text());
-            event_loop.run_until(&mut stamps, Duration::from_secs(1), |stamps| !stamps.is_empty()).unwrap();
-        }
-        event_loop.run_until(&mut stamps, PATIENCE, |stamps| stamps.len() >= all).unwrap();
-        assert_eq!(stamps.len(), all, "round trips");
-        stamps[WARM_UP..].windows(2).map(|pair| pair[1] - pair[0]).collect()
-    })
 }
 
 fn throughput(size: usize, count: usize) {

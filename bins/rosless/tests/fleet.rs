@@ -1,15 +1,15 @@
 //! Child processes: the demo, and what `up` keeps running. Nothing may be left behind.
 
 use std::{
-    fs,
-    path::PathBuf,
+    fs::{self, File},
+    path::{Path, PathBuf},
     process::{Command, Output, Stdio},
     sync::mpsc::channel,
     time::{Duration, Instant},
 };
 
 use rosless_graph::supervision::{Ear, Word};
-use rosless_tests::{Daemon, DomainLease, assert_documented, eventually, sibling_binary};
+use rosless_tests::{Daemon, DomainLease, Scratch, assert_documented, eventually, sibling_binary};
 
 /// Enough to build the daemons first, where nobody has.
 const DEMO: Duration = Duration::from_secs(900);
@@ -36,10 +36,19 @@ fn is_running(pid: u32) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
 }
 
+/// One that has begun, and leaves its takes here.
+fn demo(folder: &Scratch) -> Daemon {
+    let mut demo = rosless(&["demo"], None);
+    demo.env("TMPDIR", &**folder);
+    let demo = Daemon::spawn(demo);
+    demo.wait_for_line("everybody found", DEMO);
+    demo
+}
+
 #[test]
 fn the_demo_sees_what_it_claims_and_leaves_nothing_behind() {
-    let mut demo = Daemon::spawn(rosless(&["demo"], None));
-    demo.wait_for_line("everybody found", DEMO);
+    let folder = Scratch::make();
+    let mut demo = demo(&folder);
     let daemons = children(demo.pid());
     assert_eq!(daemons.len(), 9, "{}", demo.output());
     let status = demo.wait(DEMO);
@@ -55,8 +64,8 @@ fn the_demo_sees_what_it_claims_and_leaves_nothing_behind() {
 #[test]
 fn the_demo_cleans_up_after_ctrl_c_and_after_a_death() {
     for signal in ["INT", "KILL"] {
-        let mut demo = Daemon::spawn(rosless(&["demo"], None));
-        demo.wait_for_line("everybody found", DEMO);
+        let folder = Scratch::make();
+        let mut demo = demo(&folder);
         let daemons = children(demo.pid());
         let code = match signal {
             "INT" => {
@@ -77,8 +86,8 @@ fn the_demo_cleans_up_after_ctrl_c_and_after_a_death() {
 
 #[test]
 fn nothing_is_left_behind_even_when_the_parent_is_killed() {
-    let mut demo = Daemon::spawn(rosless(&["demo"], None));
-    demo.wait_for_line("everybody found", DEMO);
+    let folder = Scratch::make();
+    let mut demo = demo(&folder);
     let daemons = children(demo.pid());
     assert_eq!(daemons.len(), 9, "{}", demo.output());
     demo.signal("KILL");
@@ -89,25 +98,23 @@ fn nothing_is_left_behind_even_when_the_parent_is_killed() {
 #[test]
 fn up_goes_on_when_nothing_can_be_printed() {
     let domain = DomainLease::acquire();
-    let path = config(&domain);
+    let folder = Scratch::make();
+    let path = config(&folder);
     let mut command = Command::new("sh");
     command.args(["-c", "exec \"$0\" up --config \"$1\" >/dev/full 2>/dev/full"]);
     command.arg(env!("CARGO_BIN_EXE_rosless")).arg(&path).env("ROS_DOMAIN_ID", domain.id().to_string());
     let mut up = Daemon::spawn(command);
-    let lives = path.with_extension("lives");
+    let lives = folder.join("lives");
     let count = || fs::read_to_string(&lives).unwrap_or_default().lines().count();
     eventually("the failing one is started again", SOON, || count() >= 3);
     let down = rosless(&["down"], Some(&domain)).output().unwrap();
     assert!(down.status.success(), "{down:?}");
     assert!(up.wait(SOON).success());
-    fs::remove_file(lives).unwrap();
-    fs::remove_file(path).unwrap();
 }
 
 /// A file of daemons that are no daemons.
-fn config(domain: &DomainLease) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("rosless-fleet-{}.yaml", domain.id()));
-    let lives = path.with_extension("lives");
+fn config(folder: &Scratch) -> PathBuf {
+    let lives = folder.join("lives");
     let text = format!(
         "daemons:
   - {{name: sleeper, run: sleep, args: ['1000']}}
@@ -115,14 +122,14 @@ fn config(domain: &DomainLease) -> PathBuf {
 ",
         lives.display()
     );
-    fs::write(&path, text).unwrap();
-    path
+    folder.file("fleet.yaml", &text)
 }
 
 #[test]
 fn up_restarts_what_dies_and_down_ends_it_all() {
     let domain = DomainLease::acquire();
-    let path = config(&domain);
+    let folder = Scratch::make();
+    let path = config(&folder);
     let arguments = ["up", "--config", path.to_str().unwrap()];
     let mut up = Daemon::spawn(rosless(&arguments, Some(&domain)));
     up.wait_for_line("failing | I cannot", SOON);
@@ -144,16 +151,13 @@ fn up_restarts_what_dies_and_down_ends_it_all() {
     assert_eq!(run(&["status"]).status.code(), Some(3));
     let unknown = run(&["up", "--only", "nobody"]);
     assert_eq!(unknown.status.code(), Some(2));
-    fs::remove_file(path.with_extension("lives")).unwrap();
-    fs::remove_file(path).unwrap();
 }
 
 #[test]
 fn up_starts_in_order_each_in_its_place_keeps_what_they_say_and_tells_how_they_are() {
     let domain = DomainLease::acquire();
     let system = sibling_binary(env!("CARGO_BIN_EXE_rosless"), "mocap-system");
-    let folder = std::env::temp_dir().join(format!("rosless-order-{}", domain.id()));
-    fs::create_dir_all(&folder).unwrap();
+    let folder = Scratch::make();
     let path = folder.join("fleet.yaml");
     let text = format!(
         "logs: {{folder: {logs}, megabytes: 1, files: 2}}
@@ -202,13 +206,13 @@ daemons:
     assert!(silent.status.success() && silent.stdout.is_empty(), "it runs and says nothing: {silent:?}");
     assert!(run(&["down"]).status.success());
     assert!(up.wait(SOON).success(), "{}", up.output());
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn up_ends_when_all_have_ended_for_good_and_says_who_failed() {
     let domain = DomainLease::acquire();
-    let path = std::env::temp_dir().join(format!("rosless-ends-{}.yaml", domain.id()));
+    let folder = Scratch::make();
+    let path = folder.join("ends.yaml");
     let up = |text: &str| -> Output {
         fs::write(&path, text).unwrap();
         let mut up = rosless(&["up", "--config", path.to_str().unwrap()], Some(&domain));
@@ -225,7 +229,55 @@ fn up_ends_when_all_have_ended_for_good_and_says_who_failed() {
 ");
     assert_eq!(badly.status.code(), Some(1), "{badly:?}");
     assert!(String::from_utf8_lossy(&badly.stderr).contains("ended in failure: twice"), "{badly:?}");
-    fs::remove_file(path).unwrap();
+}
+
+/// Anybody may put something where temporary files are.
+#[test]
+fn what_others_put_where_up_keeps_its_files_is_not_believed() {
+    let domain = DomainLease::acquire();
+    let folder = Scratch::make();
+    let lock = folder.join(format!("rosless-up-{}.pid", domain.id()));
+    let report = lock.with_extension("json");
+    let sleeper = folder.file("fleet.yaml", "daemons: [{name: sleeper, run: sleep, args: ['1000']}]");
+    let (up, status, down) =
+        (&["up", "--config", sleeper.to_str().unwrap()][..], &["status"][..], &["down"][..]);
+    let refused = |command: &[&str], reason: &str| {
+        let mut command = rosless(command, Some(&domain));
+        command.env("XDG_RUNTIME_DIR", &*folder);
+        let mut command = Daemon::spawn(command);
+        assert_eq!(command.wait(SOON).code(), Some(1), "{}", command.output());
+        command.wait_for_line(reason, SOON);
+    };
+    let pipe = |path: &Path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    fs::write(&lock, std::process::id().to_string()).unwrap();
+    let held = File::open(&lock).unwrap();
+    held.lock().unwrap();
+    pipe(&report);
+    refused(status, "no ordinary file");
+    fs::remove_file(&lock).unwrap();
+    pipe(&lock);
+    for command in [status, down, up] {
+        refused(command, "no ordinary file");
+    }
+    // A link to what somebody else wants to be written over.
+    fs::remove_file(&lock).unwrap();
+    let precious = folder.file("precious", "text");
+    std::os::unix::fs::symlink(&precious, &lock).unwrap();
+    refused(up, "symbolic link");
+    assert_eq!(fs::read_to_string(&precious).unwrap(), "text");
+    fs::remove_file(&lock).unwrap();
+    // Who names a process of ours wants it ended. Only root can make a file somebody else's.
+    fs::write(&lock, std::process::id().to_string()).unwrap();
+    if std::os::unix::fs::chown(&lock, Some(65534), Some(65534)).is_ok() {
+        let mut sleep = Command::new("sleep");
+        sleep.arg("1000");
+        let mut sleeper = Daemon::spawn(sleep);
+        fs::write(&lock, sleeper.pid().to_string()).unwrap();
+        let held = File::open(&lock).unwrap();
+        held.lock().unwrap();
+        refused(down, "belongs to user 65534");
+        assert!(sleeper.try_wait().is_none(), "it was ended for a stranger");
+    }
 }
 
 /// Who is refused has not begun: neither people nor scripts may take it for running.
@@ -260,7 +312,8 @@ fn a_daemon_that_refuses_its_parameters_says_nothing_else() {
 fn up_kills_and_restarts_what_runs_but_shows_no_sign_of_life() {
     let domain = DomainLease::acquire();
     let system = sibling_binary(env!("CARGO_BIN_EXE_rosless"), "mocap-system");
-    let path = std::env::temp_dir().join(format!("rosless-hung-{}.yaml", domain.id()));
+    let folder = Scratch::make();
+    let path = folder.join("hung.yaml");
     let text = format!(
         "daemons:
   - {{name: mocap, run: {}, watchdog: 2}}
@@ -270,7 +323,7 @@ fn up_kills_and_restarts_what_runs_but_shows_no_sign_of_life() {
     );
     fs::write(&path, text).unwrap();
     // It has a supervisor of its own, which its children have nothing to do with.
-    let ear = Ear::new(&format!("rosless-fleet-{}", domain.id()), Duration::from_secs(1)).unwrap();
+    let ear = Ear::new(Duration::from_secs(1)).unwrap();
     let mut command = rosless(&["up", "--config", path.to_str().unwrap()], Some(&domain));
     command.envs(ear.environment());
     let mut up = Daemon::spawn(command);
@@ -295,14 +348,14 @@ fn up_kills_and_restarts_what_runs_but_shows_no_sign_of_life() {
     up.signal("INT");
     assert!(up.wait(SOON).success(), "{}", up.output());
     assert_eq!(ear.listen().last(), Some(&Word::Stopping));
-    fs::remove_file(path).unwrap();
 }
 
 #[test]
 fn up_kills_and_restarts_what_runs_but_is_not_on_the_graph() {
     let domain = DomainLease::acquire();
     let system = sibling_binary(env!("CARGO_BIN_EXE_rosless"), "mocap-system");
-    let path = std::env::temp_dir().join(format!("rosless-gone-{}.yaml", domain.id()));
+    let folder = Scratch::make();
+    let path = folder.join("gone.yaml");
     // One that stays, one whose node leaves while the process goes on, one that never joins.
     let text = format!(
         r#"daemons:
@@ -327,14 +380,14 @@ fn up_kills_and_restarts_what_runs_but_is_not_on_the_graph() {
     assert!(!up.output().contains("imu runs but"), "{}", up.output());
     up.signal("INT");
     assert!(up.wait(SOON).success(), "{}", up.output());
-    fs::remove_file(path).unwrap();
 }
 
 #[test]
 fn an_installed_program_does_not_build_but_says_what_is_missing() {
     let domain = DomainLease::acquire();
     // Not cargo's folder, whatever its name.
-    let folder = std::env::temp_dir().join(format!("rosless-installed-{}", domain.id())).join("release");
+    let scratch = Scratch::make();
+    let folder = scratch.join("release");
     fs::create_dir_all(&folder).unwrap();
     let installed = folder.join("rosless");
     fs::copy(env!("CARGO_BIN_EXE_rosless"), &installed).unwrap();
@@ -353,5 +406,4 @@ fn an_installed_program_does_not_build_but_says_what_is_missing() {
     let said = String::from_utf8(up.stderr).unwrap();
     assert_eq!(up.status.code(), Some(1), "{said}");
     assert!(said.contains("no-such-program not found: neither beside"), "{said}");
-    fs::remove_dir_all(folder.parent().unwrap()).unwrap();
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use rosless_bag::{Bag, Filter};
-use rosless_tests::{Daemon, DomainLease, eventually, sibling_binary};
+use rosless_tests::{Daemon, DomainLease, Scratch, eventually, sibling_binary};
 use serde_json::Value;
 
 const SOON: Duration = Duration::from_secs(40);
@@ -44,8 +44,7 @@ fn run(domain: &DomainLease, program: &Path, arguments: &[&str]) -> String {
 #[test]
 fn a_session_is_one_take_though_its_recorder_was_killed() {
     let domain = DomainLease::acquire();
-    let dir = std::env::temp_dir().join(format!("rosless-takes-{}", std::process::id()));
-    let _ = fs::remove_dir_all(&dir);
+    let dir = Scratch::make();
     let path = dir.display().to_string();
     let record = || {
         let recorder = Daemon::spawn(domain.command(OWN, &["--dir", &path, "--csv"]));
@@ -99,8 +98,7 @@ fn a_session_is_one_take_though_its_recorder_was_killed() {
 #[test]
 fn all_dialects_are_in_one_take_and_nobody_who_is_outside_of_the_session() {
     let domain = DomainLease::acquire();
-    let dir = std::env::temp_dir().join(format!("rosless-dialects-{}", std::process::id()));
-    let _ = fs::remove_dir_all(&dir);
+    let dir = Scratch::make();
     let path = dir.display().to_string();
     let [system, controller, rosless] =
         ["mocap-system", "mocap-controller", "rosless"].map(|name| sibling_binary(OWN, name));

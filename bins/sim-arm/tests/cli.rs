@@ -5,6 +5,8 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
+use rosless_tests::Scratch;
+
 fn sim_arm(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_sim-arm")).args(args).output().unwrap()
 }
@@ -45,12 +47,12 @@ fn best_catches_more_than_apex_and_nearly_all_of_the_bound() {
 
 #[test]
 fn the_plot_is_an_svg_with_both_views() {
-    let path = std::env::temp_dir().join(format!("sim-arm-plot-{}.svg", std::process::id()));
+    let folder = Scratch::make();
+    let path = folder.join("plot.svg");
     let output =
         sim_arm(&["evaluate", "--throws", "20", "--strategy", "best", "--plot", path.to_str().unwrap()]);
     assert!(output.status.success() && stdout(&output).contains("of bound"));
     let svg = std::fs::read_to_string(&path).unwrap();
-    std::fs::remove_file(&path).unwrap();
     assert!(svg.starts_with("<svg") && svg.contains("side view") && svg.contains("from above"));
     assert!(svg.matches("<polyline").count() > 40);
 }

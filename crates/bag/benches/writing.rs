@@ -6,14 +6,17 @@ use std::{
     borrow::Cow,
     collections::BTreeMap,
     fs::{self, File},
-    path::{Path, PathBuf},
+    path::Path,
     time::Instant,
 };
 
 use rosless_bag::{
     BagOptions, BagWriter, Definition, Message, QosProfile, Recorder, RecorderOptions, Topic, WriteOptions,
 };
-use rosless_tests::bench::{Figure, effort};
+use rosless_tests::{
+    Scratch,
+    bench::{Figure, effort},
+};
 
 fn topic() -> Topic {
     let registry = rosless_schema::Registry::embedded();
@@ -85,16 +88,15 @@ fn theirs(path: &Path, count: u64, size: usize) {
 
 /// The best of some runs, in microseconds per message.
 fn best(write: fn(&Path, u64, usize), count: u64, size: usize) -> f64 {
-    let folder: PathBuf = std::env::temp_dir().join(format!("rosless-bag-bench-{}", std::process::id()));
+    let scratch = Scratch::make();
+    let folder = scratch.join("bag");
     let once = |_| {
         let _ = fs::remove_dir_all(&folder);
         let begin = Instant::now();
         write(&folder, count, size);
         begin.elapsed().as_secs_f64() * 1e6 / count as f64
     };
-    let best = (0..effort(5, 2)).map(once).fold(f64::INFINITY, f64::min);
-    let _ = fs::remove_dir_all(&folder);
-    best
+    (0..effort(5, 2)).map(once).fold(f64::INFINITY, f64::min)
 }
 
 fn main() {

@@ -31,6 +31,7 @@ impl Definition {
         if self.encoding != "ros2msg" {
             return Err(SchemaError::Invalid {
                 name: name.to_owned(),
+                field: None,
                 message: format!("its definition is {}, not ros2msg", self.encoding),
             });
         }

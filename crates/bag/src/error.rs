@@ -23,6 +23,9 @@ pub enum Error {
         "{what} needs the cargo feature `{feature}`, which this build lacks: build with --features {feature}"
     )]
     Feature { what: String, feature: &'static str },
+    /// There is nobody left who writes.
+    #[error("{0}")]
+    Ended(&'static str),
     /// It was asked for the wrong way.
     #[error("{0}")]
     Usage(String),

@@ -320,7 +320,7 @@ impl BagWriter {
     }
 
     fn put(&mut self, topic: usize, message: &Message) -> Result<()> {
-        let part = self.part.as_mut().ok_or_else(|| Error::Usage("the recording is closed".into()))?;
+        let part = self.part.as_mut().ok_or(Error::Ended("the recording is closed"))?;
         let state = &mut self.topics[topic];
         let id = state.announce(part)?;
         let written = part.write(id, message);

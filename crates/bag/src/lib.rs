@@ -14,7 +14,8 @@
 //! use rosless_bag::{Bag, BagOptions, BagWriter, Definition, Filter, Message, Topic};
 //! use rosless_schema::Registry;
 //!
-//! let folder = std::env::temp_dir().join(format!("rosless-bag-example-{}", std::process::id()));
+//! # let scratch = rosless_tests::Scratch::make();
+//! let folder = scratch.join("example");
 //! let ty = "std_msgs/msg/String";
 //! let definition = Definition::of(&Registry::embedded(), ty).expect("built in");
 //! let mut writer = BagWriter::create(&folder, BagOptions::default())?;
@@ -24,7 +25,6 @@
 //! writer.write(topic, Message { log_time: 1, data: vec![0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0], ..Message::default() })?;
 //! writer.finish()?;
 //! assert_eq!(Bag::open(&folder)?.messages(&Filter::default()).count(), 1);
-//! # std::fs::remove_dir_all(&folder).unwrap();
 //! # Ok::<(), rosless_bag::Error>(())
 //! ```
 #![forbid(unsafe_code)]

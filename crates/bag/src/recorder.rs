@@ -232,7 +232,7 @@ impl Recorder {
         let ended = self.thread.take().map(JoinHandle::join);
         ended
             .and_then(std::result::Result::ok)
-            .unwrap_or_else(|| Err(Error::Usage("the thread that writes the recording has broken".into())))
+            .unwrap_or(Err(Error::Ended("the thread that writes the recording has broken")))
     }
 }
 

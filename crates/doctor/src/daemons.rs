@@ -3,12 +3,14 @@
 
 use std::{
     env,
-    fs::File,
-    io::Read as _,
+    fs::{File, OpenOptions},
+    io::{self, Read as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
 use rosless_graph::Counters;
+use rustix::{fs::OFlags, process::geteuid};
 use serde::Deserialize;
 
 use crate::Finding;
@@ -40,17 +42,40 @@ struct Daemon {
     counters: Option<Counters>,
 }
 
-/// What they tell; nothing when none is up in this domain, on this machine.
-fn told(lock: &Path) -> Option<Vec<Daemon>> {
-    open(lock)?.try_lock_shared().is_err().then_some(())?;
-    let mut text = Vec::new();
-    open(&report(lock))?.take(LONGEST_REPORT).read_to_end(&mut text).ok()?;
-    Some(serde_json::from_slice::<Report>(&text).ok()?.daemons)
+/// Opens a file of `rosless up`, in a folder where anybody may have put something else: whoever opens a pipe waits for its other
+/// end, and who believes a stranger's file ends the process that it names.
+///
+/// # Errors
+/// It cannot be opened, is no ordinary file, or is neither ours nor root's.
+pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = options.custom_flags(flags.bits().cast_signed()).open(path)?;
+    let metadata = file.metadata()?;
+    let own = geteuid().as_raw();
+    match metadata.uid() {
+        _ if !metadata.is_file() => Err(io::Error::other("is no ordinary file; who put it there?")),
+        user if user != own && user != 0 => {
+            let message = format!("belongs to user {user}; run this as that user, or remove the file");
+            Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
+        }
+        _ => Ok(file),
+    }
 }
 
-/// In a folder where anybody may have put something else: whoever opens a pipe waits for its other end.
-fn open(path: &Path) -> Option<File> {
-    path.is_file().then(|| File::open(path).ok())?
+/// What stands in the report beside the lock.
+///
+/// # Errors
+/// As of [`open`].
+pub fn read_report(lock: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    open(&report(lock), File::options().read(true))?.take(LONGEST_REPORT).read_to_end(&mut text)?;
+    Ok(text)
+}
+
+/// What they tell; nothing when none is up in this domain, on this machine.
+fn told(lock: &Path) -> Option<Vec<Daemon>> {
+    open(lock, File::options().read(true)).ok()?.try_lock_shared().is_err().then_some(())?;
+    Some(serde_json::from_slice::<Report>(&read_report(lock).ok()?).ok()?.daemons)
 }
 
 /// What running daemons say of the samples they should have heard, and of what it took, by name.
@@ -96,8 +121,7 @@ mod tests {
 
     #[test]
     fn what_daemons_lost_and_repaired_is_told_by_name_and_nothing_where_none_runs() {
-        let folder = env::temp_dir().join(format!("rosless-doctor-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = rosless_tests::Scratch::make();
         let look = |report: &str| examined(&folder, report);
 
         assert!(examine(&folder.join("nobody.pid")).is_empty());
@@ -126,6 +150,5 @@ mod tests {
             assert!(std::process::Command::new("mkfifo").arg(&planted).status().unwrap().success());
             assert!(examine(&lock).is_empty(), "nobody waits for the other end of a pipe");
         }
-        std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -8,7 +8,7 @@
 
 use std::{
     net::{Ipv4Addr, UdpSocket},
-    process::{Command, Stdio},
+    process::Command,
     thread,
     time::{Duration, Instant},
 };
@@ -16,7 +16,7 @@ use std::{
 use rosless_graph::{Context, ContextOptions, EventLoop, Node};
 use rosless_tests::{
     Daemon, DomainLease, TwoHosts, Usage,
-    bench::{self, Figure, effort},
+    bench::{self, Figure, PingPong, effort},
 };
 use rosless_wire::{
     example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse},
@@ -27,6 +27,7 @@ const WARM_UP: usize = 300;
 const TEXT: usize = 88;
 /// Rounds per turn.
 const ROUNDS: usize = 3000;
+const PLAYED: PingPong = PingPong { text: TEXT, warm_up: WARM_UP, rounds: ROUNDS };
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn main() {
@@ -137,19 +138,7 @@ fn round_trips(place: &str) {
 fn ddsperf() -> Option<Duration> {
     let domain = DomainLease::acquire();
     let command = |mode: &[&str]| bench::ddsperf(&domain, Duration::from_secs(4), mode);
-    let answer = || {
-        bench::keep_apart(1);
-        command(&["pong"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
-    };
-    let mut pong = thread::scope(|scope| scope.spawn(answer).join()).ok()?.ok()?;
-    let output = command(&["ping", "size", "100"]).output();
-    pong.wait().ok()?;
-    let text = String::from_utf8(output.ok()?.stdout).ok()?;
-    // A line a second: `… 50% 14.421us 90% …`; the last one has the warm-up behind it.
-    let median =
-        text.lines().rev().find_map(|line| line.split_once("50% ")?.1.split_once("us")?.0.parse().ok())?;
-    // It prints half of the round trip as "latency"; ours is the whole one.
-    Some(Duration::from_secs_f64(2e-6 * f64::max(median, 0.0)))
+    bench::ddsperf_round_trip(command(&["pong"]), command(&["ping", "size", "100"]))
 }
 
 fn micros(time: Duration) -> f64 {
@@ -193,13 +182,8 @@ fn raw_round_trips() -> Vec<Duration> {
             ours.recv(&mut buffer).expect("the other side answers");
             Instant::now()
         };
-        settled(&(0..all).map(round).collect::<Vec<_>>())
+        PLAYED.settled(&(0..all).map(round).collect::<Vec<_>>())
     })
-}
-
-/// The rounds after the warm-up.
-fn settled(stamps: &[Instant]) -> Vec<Duration> {
-    stamps[WARM_UP..].windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
 
 fn text() -> String {
@@ -224,45 +208,9 @@ fn with_echo<T>(echo: impl FnOnce(u16) + Send, ask: impl FnOnce(u16) -> T) -> T 
 }
 
 fn our_round_trips(rounds: usize) -> Vec<Duration> {
-    let echo = |domain| {
-        let (event_loop, node) = join::<bool>(domain, "echo");
-        let back = node.publisher::<msg::String>("pong").unwrap();
-        let answers = back.clone();
-        event_loop
-            .subscribe::<msg::String>(&node, "ping", move |done, sample| {
-                *done = sample.message.data.is_empty();
-                answers.publish(&sample.message);
-            })
-            .unwrap();
-        event_loop.run_until(&mut false, PATIENCE, |done| *done).unwrap();
-        back.wait_acknowledged(PATIENCE);
-    };
-    with_echo(echo, |domain| {
-        let (event_loop, node) = join::<Vec<Instant>>(domain, "asker");
-        let publisher = node.publisher::<msg::String>("ping").unwrap();
-        let again = publisher.clone();
-        let message = msg::String { data: text() };
-        let subscription = event_loop
-            .subscribe::<msg::String>(&node, "pong", move |stamps: &mut Vec<_>, _| {
-                stamps.push(Instant::now());
-                let last = stamps.len() > WARM_UP + rounds;
-                again.publish(if last { const { &msg::String { data: String::new() } } } else { &message });
-            })
-            .unwrap();
-        let mut stamps = Vec::new();
-        event_loop
-            .run_until(&mut stamps, PATIENCE, |_| publisher.matched() == 1 && subscription.matched() == 1)
-            .unwrap();
-        // The echo may hear before it has found out who listens to it.
-        while stamps.is_empty() {
-            publisher.publish(&msg::String { data: text() });
-            event_loop.run_until(&mut stamps, Duration::from_secs(1), |stamps| !stamps.is_empty()).unwrap();
-        }
-        let all = WARM_UP + rounds + 2;
-        event_loop.run_until(&mut stamps, PATIENCE, |stamps| stamps.len() >= all).unwrap();
-        assert_eq!(stamps.len(), all, "round trips");
-        settled(&stamps)
-    })
+    let domain = DomainLease::acquire();
+    let join = |_: &str| Context::new(ContextOptions::for_domain(domain.id())).expect("loopback is there");
+    PingPong { rounds, ..PLAYED }.play(join, ["echo", "asker"])
 }
 
 fn our_calls() -> Vec<Duration> {
@@ -304,7 +252,7 @@ fn our_calls() -> Vec<Duration> {
                 .unwrap()
         );
         asker.client = None;
-        settled(&asker.stamps)
+        PLAYED.settled(&asker.stamps)
     })
 }
 
@@ -401,7 +349,7 @@ fn bare_round_trips() -> Vec<Duration> {
             bare.write(if last { String::new() } else { text() });
             !answer.is_empty()
         });
-        settled(&stamps)
+        PLAYED.settled(&stamps)
     })
 }
 

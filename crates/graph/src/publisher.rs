@@ -41,7 +41,7 @@ impl<M: Message> Publisher<M> {
     /// Hands the message to DDS and returns; never waits for the network. `false` when there was no room (counted in
     /// [`dropped`](Self::dropped)).
     pub fn publish(&self, message: &M) -> bool {
-        self.raw.publish(cdr::to_payload(message))
+        self.raw.0.admits() && self.raw.publish(cdr::to_payload(message))
     }
 
     /// Publishes an answer to somebody who may have asked before it listens; see [`RawPublisher::publish_for`].
@@ -98,10 +98,18 @@ struct Inner {
 }
 
 impl Inner {
+    /// To be asked before a sample is encoded.
+    fn admits(&self) -> bool {
+        self.told(self.writer.admits())
+    }
+
     fn write(&self, mut payload: Vec<u8>, to: Addressing) -> bool {
-        let Self { writer, node, topic, complaint } = self;
         payload.resize(payload.len().max(4).next_multiple_of(4), 0);
-        let accepted = writer.write(payload, to).is_some();
+        self.told(self.writer.write(payload, to).is_some())
+    }
+
+    fn told(&self, accepted: bool) -> bool {
+        let Self { writer, node, topic, complaint } = self;
         if !accepted && complaint.may_speak() {
             log::warn!(target: node.logger(), "{topic}: {} samples dropped because subscriptions are too slow", writer.dropped());
         }

@@ -317,6 +317,13 @@ impl RawWriter {
         self.dropped.get()
     }
 
+    /// Whether a sample would be taken now; if not, it counts as refused. Who keeps only the last samples always takes another.
+    pub(crate) fn admits(&self) -> bool {
+        let has_room = !matches!(self.spec.qos.history, History::KeepAll) || self.dds.has_room();
+        self.dropped.set(self.dropped.get() + u64::from(!has_room));
+        has_room
+    }
+
     /// Writes a payload with its little-endian encapsulation header; the sequence number, or `None` when refused.
     pub(crate) fn write(&self, payload: Vec<u8>, to: Addressing) -> Option<i64> {
         let body = Bytes::from(payload).split_off(4);

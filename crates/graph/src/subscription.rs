@@ -138,7 +138,8 @@ impl Inbox {
                 if self.waiting.borrow().is_empty() {
                     return false;
                 }
-                looked = Some(Instant::now());
+                // With one there is nothing that may become too old while others are handled.
+                looked = (self.waiting.borrow().len() > 1).then(Instant::now);
             }
             let next = self.waiting.borrow_mut().pop_front();
             match next {

@@ -2,11 +2,18 @@
 //! listens. See sd_notify(3).
 
 use std::{
-    env, fmt, io,
+    env,
+    ffi::OsString,
+    fmt, fs, io,
     os::{
         linux::net::SocketAddrExt as _,
-        unix::net::{SocketAddr, UnixDatagram},
+        unix::{
+            fs::DirBuilderExt as _,
+            net::{SocketAddr, UnixDatagram},
+        },
     },
+    path::PathBuf,
+    sync::atomic::{AtomicU32, Ordering},
     time::Duration,
 };
 
@@ -111,25 +118,61 @@ impl fmt::Display for Word {
     }
 }
 
-/// The end of a supervisor: a socket that one child finds through its environment.
+/// A folder that nobody else may look into, gone with its owner.
+#[derive(Debug)]
+struct PrivateFolder(PathBuf);
+
+impl PrivateFolder {
+    fn new() -> io::Result<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let place = env::var_os("XDG_RUNTIME_DIR").map_or_else(env::temp_dir, PathBuf::from);
+        loop {
+            let count = COUNT.fetch_add(1, Ordering::Relaxed);
+            let path = place.join(format!("rosless-ear-{}-{count}", std::process::id()));
+            match fs::DirBuilder::new().mode(0o700).create(&path) {
+                // Left by an earlier process of this number, or put there by somebody.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => return made.map(|()| Self(path)),
+            }
+        }
+    }
+}
+
+impl Drop for PrivateFolder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The end of a supervisor: a socket that one child finds through its environment. It lies where other users cannot reach it:
+/// they could speak in the child's name, or fill the socket so that the child is not heard and counts as hung.
 #[derive(Debug)]
 pub struct Ear {
     socket: UnixDatagram,
-    name: String,
+    folder: PrivateFolder,
     watchdog: Duration,
 }
 
 impl Ear {
-    /// `name` must be new on this machine; `watchdog` is what the child is told about patience.
-    pub fn new(name: &str, watchdog: Duration) -> io::Result<Self> {
-        let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)?;
+    const SOCKET: &str = "notify";
+
+    /// `watchdog` is what the child is told about patience.
+    ///
+    /// # Errors
+    /// When there can be no socket in `$XDG_RUNTIME_DIR`, or else where temporary files are.
+    pub fn new(watchdog: Duration) -> io::Result<Self> {
+        let folder = PrivateFolder::new()?;
+        let path = folder.0.join(Self::SOCKET);
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        let socket = UnixDatagram::bind(&path).map_err(named)?;
         socket.set_nonblocking(true)?;
-        Ok(Self { socket, name: format!("@{name}"), watchdog })
+        Ok(Self { socket, folder, watchdog })
     }
 
     /// What the child must find in its environment.
-    pub fn environment(&self) -> [(&'static str, String); 2] {
-        [("NOTIFY_SOCKET", self.name.clone()), ("WATCHDOG_USEC", self.watchdog.as_micros().to_string())]
+    pub fn environment(&self) -> [(&'static str, OsString); 2] {
+        let path = self.folder.0.join(Self::SOCKET);
+        [("NOTIFY_SOCKET", path.into()), ("WATCHDOG_USEC", self.watchdog.as_micros().to_string().into())]
     }
 
     /// What the child has said since the last time; words of others' dialects are left out.
@@ -203,9 +246,10 @@ mod tests {
     #[test]
     fn words_arrive_through_abstract_and_ordinary_sockets() {
         assert!(parse(&[]).is_none(), "nobody asked");
-        let ear = Ear::new(&format!("rosless-ear-{}", std::process::id()), Duration::from_secs(3)).unwrap();
+        let ear = Ear::new(Duration::from_secs(3)).unwrap();
         let environment = ear.environment();
-        let variables: Vec<_> = environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let variables: Vec<_> =
+            environment.iter().map(|(name, value)| (*name, value.to_str().unwrap())).collect();
         let supervisor = parse(&variables).unwrap().unwrap();
         assert_eq!(supervisor.watchdog, Some(Duration::from_secs(3)));
         supervisor.say(Word::Ready);
@@ -224,21 +268,26 @@ mod tests {
             .unwrap();
         assert_eq!(ear.listen(), [counted], "what is no such number is left out");
 
-        let path = env::temp_dir().join(format!("rosless-ear-{}", std::process::id()));
-        let socket = UnixDatagram::bind(&path).unwrap();
-        let supervisor = parse(&[("NOTIFY_SOCKET", path.to_str().unwrap())]).unwrap().unwrap();
+        // As systemd may name it.
+        let name = format!("rosless-ear-{}", std::process::id());
+        let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+        let supervisor = parse(&[("NOTIFY_SOCKET", &format!("@{name}"))]).unwrap().unwrap();
         assert_eq!(supervisor.watchdog, None);
         supervisor.say(Word::Ready);
         let mut text = [0; 7];
         assert_eq!(socket.recv(&mut text).unwrap(), 7);
         assert_eq!(&text, b"READY=1");
-        std::fs::remove_file(path).unwrap();
+
+        let folder = ear.folder.0.clone();
+        drop(ear);
+        assert!(!folder.exists(), "nothing is left");
     }
 
     #[test]
     fn a_watchdog_meant_for_another_process_and_a_dead_supervisor_are_no_reason_to_fail() {
-        let ear = Ear::new(&format!("rosless-ear2-{}", std::process::id()), Duration::from_secs(3)).unwrap();
-        let socket = ("NOTIFY_SOCKET", ear.name.as_str());
+        let ear = Ear::new(Duration::from_secs(3)).unwrap();
+        let [(name, path), _] = ear.environment();
+        let socket = (name, path.to_str().unwrap());
         let usec = ("WATCHDOG_USEC", "3000000");
         assert_eq!(parse(&[socket, usec, ("WATCHDOG_PID", "43")]).unwrap().unwrap().watchdog, None);
         assert!(parse(&[socket, usec, ("WATCHDOG_PID", "42")]).unwrap().unwrap().watchdog.is_some());

@@ -318,6 +318,42 @@ mod tests {
         assert!(Policy::parse(&deep, |_| Ok(COMMON.to_owned())).is_err());
     }
 
+    /// A program that nobody thought of could not be started under `Enforce`.
+    #[test]
+    fn every_program_has_an_enclave_in_the_policy_of_the_lab_or_is_not_on_the_graph() {
+        // By the folder in bins/; commands for people are the operator's and the observer's.
+        const ENCLAVES: [(&str, &[&str]); 12] = [
+            ("console", &["/console"]),
+            ("dummy-mechanism", &["/mechanism/mechanism"]),
+            ("mechanism-controller", &["/mechanism/controller"]),
+            ("mocap-companion", &["/companion/ground_truth", "/companion/markers", "/companion/visualise"]),
+            ("mocap-controller", &["/capture/controller"]),
+            ("mocap-system", &["/capture/system"]),
+            ("primitive-queue", &["/motion/queue"]),
+            ("rosless", &["/observer", "/operator"]),
+            ("session-recorder", &["/capture/recorder"]),
+            ("shooter", &["/arm/shooter"]),
+            ("sim-arm", &["/arm/arm"]),
+            // It has ports of a robot's controller, and no node.
+            ("sim-ur", &[]),
+        ];
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut programs: Vec<_> = std::fs::read_dir(root.join("bins"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        programs.sort();
+        assert_eq!(programs, ENCLAVES.map(|(program, _)| program));
+        let policies = root.join("docs/policies");
+        let read = |name: &str| std::fs::read_to_string(policies.join(name)).map_err(|e| e.to_string());
+        let policy = Policy::parse(&read("lab.policy.xml").unwrap(), read).unwrap();
+        let mut known: Vec<_> = policy.enclaves.iter().map(|enclave| enclave.path.as_str()).collect();
+        known.sort_unstable();
+        let mut used = ENCLAVES.map(|(_, enclaves)| enclaves).concat();
+        used.sort_unstable();
+        assert_eq!(known, used);
+    }
+
     #[test]
     fn an_enclave_stays_inside_its_keystore() {
         for good in ["/", "/a", "/lab/arm_2", "/_x"] {

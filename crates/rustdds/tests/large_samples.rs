@@ -79,6 +79,7 @@ fn a_reader_that_acknowledges_nothing_does_not_fill_the_memory_and_one_that_does
     };
     let taken = fill();
     assert!((16..WHOLE).contains(&taken), "{taken} MB were taken");
+    assert!(!source.has_room(), "whoever asks need not try");
     let mut last = 0;
     eventually("all have gone out", SOON, || {
         let latest = peer
@@ -92,7 +93,8 @@ fn a_reader_that_acknowledges_nothing_does_not_fill_the_memory_and_one_that_does
     });
     let acknack = peer.acknack(THEIR_READER, our_writer, last + 1);
     peer.say(&[acknack]);
-    eventually("there is room again", SOON, || fill() > 0);
+    eventually("there is room again", SOON, || source.has_room());
+    assert!(fill() > 0);
 }
 
 /// Stock: fragments of 256 bytes, of which 8 are repaired every 10 ms.
@@ -224,4 +226,64 @@ fn each_sample_has_its_own_fragment_size() {
         }
         eventually("the sample is whole", SOON, || take(&sending.sink) == [sample[4..].to_vec()]);
     }
+}
+
+/// The memory of large samples is used again.
+#[test]
+fn a_sample_shows_nothing_of_those_before_it_and_stays_as_it_is_while_it_is_held() {
+    const SIZE: u16 = 50_000;
+    const LENGTH: usize = 150_000;
+    let sending = Sending::new();
+    let filled = |with: u8, length: usize| [vec![0, 1, 0, 0], vec![with; length - 4]].concat();
+    let send = |sequence: i64, fragments: &[u32], sample: &[u8]| {
+        fragments.iter().for_each(|fragment| sending.send(sequence, SIZE, *fragment, sample));
+    };
+    let come = || {
+        let mut next = None;
+        eventually("the sample is whole", SOON, || {
+            next = sending.sink.try_take_raw();
+            next.is_some()
+        });
+        next.expect("it has come").payload.value
+    };
+    let whole = |value: &[u8], with: u8, length: usize| {
+        value.len() == length - 4 && value.iter().all(|byte| *byte == with)
+    };
+    let mut held = Vec::new();
+    for sequence in 1..=8 {
+        let (with, length) = (sequence as u8, LENGTH - 1000 * sequence as usize);
+        // In order, in disorder.
+        let order = if sequence % 3 == 0 { [2, 1, 3] } else { [1, 2, 3] };
+        send(sequence, &order, &filled(with, length));
+        let value = come();
+        assert!(whole(&value, with, length), "sample {sequence}");
+        // Some are held for longer than others.
+        if sequence % 2 == 0 {
+            held.push((value, with, length));
+        }
+    }
+    assert!(
+        held.iter().all(|(value, with, length)| whole(value, *with, *length)),
+        "what is held was changed"
+    );
+    drop(held);
+    // Who sends less than it announced gets zeros, not what was there before.
+    let sample = filled(77, LENGTH - 9000);
+    send(9, &[1, 2], &sample);
+    let body = [
+        &[0, 0, 28, 0][..],
+        &ANYBODY,
+        &THEIR_WRITER,
+        &number(9),
+        &3u32.to_le_bytes(),
+        &1u16.to_le_bytes(),
+        &SIZE.to_le_bytes(),
+        &(sample.len() as u32).to_le_bytes(),
+        &[77; 8],
+    ];
+    sending.peer.say(&[(DATA_FRAG, 0, body.concat())]);
+    let value = come();
+    let sent = 2 * usize::from(SIZE) + 8 - 4;
+    assert_eq!(value.len(), sample.len() - 4);
+    assert!(value[..sent].iter().all(|byte| *byte == 77) && value[sent..].iter().all(|byte| *byte == 0));
 }

@@ -188,7 +188,7 @@ impl<'a> Resolver<'a> {
         if let Some(done) = self.done.get(name) {
             return Ok(Arc::clone(done));
         }
-        let invalid = |message: String| SchemaError::Invalid { name: name.to_owned(), message };
+        let invalid = |message: String| SchemaError::Invalid { name: name.to_owned(), field: None, message };
         if self.path.iter().any(|p| p == name) {
             return Err(invalid(
                 "the type contains itself; use an id or a sequence of another type".to_owned(),
@@ -212,10 +212,11 @@ impl<'a> Resolver<'a> {
                 Arity::Bounded(_) | Arity::Unbounded => 4,
             });
             if min_size > MAX_FIXED_SIZE {
-                return Err(invalid(format!(
-                    "field '{}' makes every message larger than {MAX_FIXED_SIZE} bytes; use a sequence",
-                    field.name
-                )));
+                let field = field.name.clone();
+                let message = format!(
+                    "field '{field}' makes every message larger than {MAX_FIXED_SIZE} bytes; use a sequence"
+                );
+                return Err(SchemaError::Invalid { name: name.to_owned(), field: Some(field), message });
             }
             let ty = ValueType { element, arity: field.ty.arity };
             fields.push(TypedField { name: field.name.clone(), ty, default: field.default.clone() });

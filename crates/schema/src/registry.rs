@@ -54,6 +54,8 @@ pub enum SchemaError {
     Invalid {
         /// Which.
         name: String,
+        /// Where in it, if one field is to blame.
+        field: Option<String>,
         /// What is wrong with it.
         message: String,
     },
@@ -203,13 +205,14 @@ impl Registry {
         if description.referenced_type_descriptions.len() > MAX_REFERENCED {
             return Err(SchemaError::Invalid {
                 name: printable(top),
+                field: None,
                 message: format!("the description refers to more than {MAX_REFERENCED} types"),
             });
         }
         let mut new = BTreeMap::new();
         for individual in all() {
-            let invalid =
-                |message: String| SchemaError::Invalid { name: printable(&individual.type_name), message };
+            let name = || printable(&individual.type_name);
+            let invalid = |message: String| SchemaError::Invalid { name: name(), field: None, message };
             if !is_full_name(&individual.type_name) {
                 return Err(invalid("not a type name; expected package/kind/Type".to_owned()));
             }
@@ -217,10 +220,9 @@ impl Registry {
             let mut seen = BTreeSet::new();
             for field in &structure.fields {
                 if !parse::is_lower_snake(&field.name) || !seen.insert(&field.name) {
-                    return Err(invalid(format!(
-                        "field name '{}' is not valid or not unique",
-                        printable(&field.name)
-                    )));
+                    let field = printable(&field.name);
+                    let message = format!("field name '{field}' is not valid or not unique");
+                    return Err(SchemaError::Invalid { name: name(), field: Some(field), message });
                 }
             }
             match self.structure(&individual.type_name) {
@@ -337,6 +339,7 @@ impl Registry {
             Some(parsed) => Ok(&parsed?.definition),
             None => Err(SchemaError::Invalid {
                 name: full_name,
+                field: None,
                 message: "has no definition file of its own".to_owned(),
             }),
         }

@@ -78,7 +78,8 @@ impl Generator<'_> {
             0,
             format_args!("#[allow(dead_code, unreachable_pub, unused_qualifications, clippy::all)]"),
         );
-        push(out, 0, format_args!("pub mod {} {{", identifier(package, package)?));
+        let module = identifier(package).map_err(|message| invalid(package, None, message))?;
+        push(out, 0, format_args!("pub mod {module} {{"));
         push(out, 1, format_args!("/// The definitions, told to whoever asks a node for its types."));
         push(out, 1, format_args!("pub const DEFINITIONS: ::rosless_wire::Definitions = &["));
         for name in self.known_with(package)? {
@@ -138,7 +139,8 @@ impl Generator<'_> {
 
     fn definition(&self, out: &mut String, name: &str) -> Result<(), SchemaError> {
         let definition = self.all.definition(name)?;
-        let short = identifier(name.rsplit('/').next().unwrap_or(name), name)?;
+        let short = identifier(name.rsplit('/').next().unwrap_or(name))
+            .map_err(|message| invalid(name, None, message))?;
         let text = self.own.source(name).map_or("", |(_, text)| text);
         push(out, 3, format_args!("#[doc = {:?}]", format!("`{name}`:\n\n```text\n{text}\n```")));
         let hash = |suffix: &str| self.all.type_hash(&format!("{name}{suffix}"));
@@ -199,28 +201,34 @@ impl Generator<'_> {
 
     /// The same with the line to look at: that of the field that it speaks of, or of the first that brings it.
     fn located(&self, structure: &Structure, error: SchemaError) -> SchemaError {
-        let message = match &error {
-            SchemaError::Invalid { name, message } if *name == structure.name => message.clone(),
-            SchemaError::Invalid { .. } | SchemaError::Missing { .. } => error.to_string(),
+        let (wrong, field, message) = match &error {
+            SchemaError::Invalid { name, field, message } if *name == structure.name => {
+                (name, field.as_deref(), message.clone())
+            }
+            SchemaError::Invalid { name, .. } | SchemaError::Missing { name, .. } => {
+                (name, None, error.to_string())
+            }
             SchemaError::Unknown { name, suggestion } => {
                 let needed_by = structure.name.clone();
                 let meant =
                     suggestion.as_ref().map(|name| format!("; did you mean '{name}'?")).unwrap_or_default();
-                format!("{}{meant}", SchemaError::Missing { name: name.clone(), needed_by })
+                (name, None, format!("{}{meant}", SchemaError::Missing { name: name.clone(), needed_by }))
             }
             SchemaError::Parse(_) | SchemaError::File { .. } => return error,
         };
-        let is_named = |field: &&Field| message.contains(&format!("'{}'", field.name));
-        let brings = |field: &&Field| match &field.ty.base {
-            BaseType::Message(nested) => {
-                message.contains(nested.as_str()) || self.all.message_type(nested).is_err()
-            }
+        let has = |field: &&Field, is_it: &dyn Fn(&str) -> bool| match &field.ty.base {
+            BaseType::Message(nested) => is_it(nested),
             _ => false,
         };
-        let field = structure.fields.iter().find(is_named).or_else(|| structure.fields.iter().find(brings));
+        let first = |is_it: &dyn Fn(&str) -> bool| structure.fields.iter().find(|field| has(field, is_it));
+        let brings = || {
+            first(&|nested| nested == wrong)
+                .or_else(|| first(&|nested| self.all.message_type(nested).is_err()))
+        };
+        let field = field.or_else(|| Some(brings()?.name.as_str()));
         let (name, suffix) = file_of(&structure.name);
         let text = self.own.source(name).map_or("", |(_, text)| text);
-        let line = field.and_then(|field| line_of(text, suffix, &field.name)).unwrap_or(1);
+        let line = field.and_then(|field| line_of(text, suffix, field)).unwrap_or(1);
         self.error_at(name, line, message)
     }
 
@@ -236,7 +244,7 @@ impl Generator<'_> {
             let field = largest.map(|field| field.name.as_str()).unwrap_or_default();
             let message =
                 format!("field '{field}' makes every value larger than {LARGEST} bytes; use a sequence");
-            return Err(self.located(&structure, invalid(name, message)));
+            return Err(self.located(&structure, invalid(name, Some(field), message)));
         }
         push(out, depth, format_args!("{head} = {:?} {{", self.all.type_hash(name)?));
         for field in &structure.fields {
@@ -279,7 +287,8 @@ impl Generator<'_> {
         if matches!(ty.arity, Arity::Array(n) if n > SHORT_ARRAY) {
             push(out, depth, format_args!("#[serde(with = \"rosless_wire::cdr::array\")]"));
         }
-        push(out, depth, format_args!("{}: {rust}{default},", identifier(name, &structure.name)?));
+        let name = identifier(name).map_err(|message| invalid(&structure.name, Some(name), message))?;
+        push(out, depth, format_args!("{name}: {rust}{default},"));
         Ok(())
     }
 
@@ -289,17 +298,15 @@ impl Generator<'_> {
             BaseType::String { bound: None } => "::std::string::String".to_owned(),
             BaseType::String { bound: Some(bound) } => format!("::rosless_wire::cdr::BoundedString<{bound}>"),
             BaseType::WString { .. } => {
-                return Err(invalid(
-                    &structure.name,
-                    format!(
-                        "field '{field}' is a wstring, whose bytes ROS middlewares do not agree on; use string, which holds \
-                         UTF-8"
-                    ),
-                ));
+                let message = format!(
+                    "field '{field}' is a wstring, whose bytes ROS middlewares do not agree on; use string, which holds \
+                     UTF-8"
+                );
+                return Err(invalid(&structure.name, Some(field), message));
             }
             BaseType::Message(nested) => {
-                let parts = nested.split('/').map(|part| identifier(part, nested));
-                let path = parts.collect::<Result<Vec<_>, _>>()?.join("::");
+                let parts: Result<Vec<_>, _> = nested.split('/').map(identifier).collect();
+                let path = parts.map_err(|message| invalid(nested, None, message))?.join("::");
                 if self.own.source(nested).is_some() {
                     format!("super::super::{path}")
                 } else if self.all.message_type(nested).is_ok() {
@@ -347,15 +354,15 @@ fn push(out: &mut String, depth: usize, line: std::fmt::Arguments<'_>) {
     let _ = writeln!(out, "{:1$}{line}", "", 4 * depth);
 }
 
-fn invalid(name: &str, message: String) -> SchemaError {
-    SchemaError::Invalid { name: name.to_owned(), message }
+fn invalid(name: &str, field: Option<&str>, message: String) -> SchemaError {
+    SchemaError::Invalid { name: name.to_owned(), field: field.map(str::to_owned), message }
 }
 
-/// A name of a definition as Rust writes it.
-fn identifier(name: &str, of: &str) -> Result<String, SchemaError> {
+/// A name of a definition as Rust writes it, or why that cannot be.
+fn identifier(name: &str) -> Result<String, String> {
     match name {
         "self" | "super" | "crate" | "Self" => {
-            Err(invalid(of, format!("'{name}' cannot be a name in Rust; choose another")))
+            Err(format!("'{name}' cannot be a name in Rust; choose another"))
         }
         _ if is_keyword(name) => Ok(format!("r#{name}")),
         _ => Ok(name.to_owned()),
@@ -503,5 +510,8 @@ mod tests {
             (Kind::Msg, "B", "int8 c\nA a"),
         ]);
         assert_eq!(error, "msg/A:1:1: the type contains itself; use an id or a sequence of another type");
+        // What is wrong is called like the beginning of what is not.
+        let error = of(&[(Kind::Msg, "Own", "O o\nother_msgs/Thing thing\n"), (Kind::Msg, "O", "int8 a\n")]);
+        assert!(error.starts_with("msg/Own:2:1: 'other_msgs/msg/Thing', which"), "{error}");
     }
 }

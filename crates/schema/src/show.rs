@@ -108,6 +108,7 @@ impl Shown<'_> {
         if depth > MAX_DEPTH {
             return Err(SchemaError::Invalid {
                 name: full_name.to_owned(),
+                field: None,
                 message: format!("types are nested more than {MAX_DEPTH} deep"),
             });
         }
@@ -163,6 +164,7 @@ impl Shown<'_> {
         if self.lines > MAX_LINES {
             return Err(SchemaError::Invalid {
                 name: name.to_owned(),
+                field: None,
                 message: format!("showing it takes more than {MAX_LINES} lines"),
             });
         }

@@ -1,31 +1,14 @@
 //! Names, directories, received descriptions.
 
-use std::path::{Path, PathBuf};
-use std::{env, fs};
+use std::{fs, path::Path};
 
 use rosless_schema::{Comments, DynamicMessage, Kind, Registry, SchemaError, Source, TypeDescription};
+use rosless_tests::Scratch;
 
-/// A directory that is removed when the test ends.
-struct TempDir(PathBuf);
-
-impl TempDir {
-    fn new(name: &str) -> Self {
-        let dir = env::temp_dir().join(format!("rosless-schema-{}-{name}", std::process::id()));
-        fs::create_dir_all(&dir).unwrap();
-        TempDir(dir)
-    }
-
-    fn write(&self, path: &str, text: &str) {
-        let path = self.0.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-}
-
-impl Drop for TempDir {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+fn write(folder: &Path, path: &str, text: &str) {
+    let path = folder.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
 }
 
 fn with(sources: &[(&str, &str)]) -> Registry {
@@ -83,14 +66,14 @@ fn unknown_names_get_a_suggestion() {
 
 #[test]
 fn directories_of_three_forms_are_read() {
-    let dir = TempDir::new("forms");
-    dir.write("prefix/share/my_pkg/msg/One.msg", "int32 a\n");
-    dir.write("prefix/share/my_pkg/srv/Two.srv", "One one\n---\n");
-    dir.write("prefix/share/my_pkg/srv/notes.txt", "not a definition");
-    dir.write("prefix/share/no_interfaces/package.xml", "<package/>");
+    let dir = Scratch::make();
+    write(&dir, "prefix/share/my_pkg/msg/One.msg", "int32 a\n");
+    write(&dir, "prefix/share/my_pkg/srv/Two.srv", "One one\n---\n");
+    write(&dir, "prefix/share/my_pkg/srv/notes.txt", "not a definition");
+    write(&dir, "prefix/share/no_interfaces/package.xml", "<package/>");
     for (path, count) in [("prefix", 2), ("prefix/share", 2), ("prefix/share/my_pkg", 2)] {
         let mut registry = Registry::embedded();
-        assert_eq!(registry.load_dir(&dir.0.join(path)).unwrap(), count, "{path}");
+        assert_eq!(registry.load_dir(&dir.join(path)).unwrap(), count, "{path}");
         let request = registry.message_type("my_pkg/srv/Two_Request").unwrap();
         assert_eq!(
             DynamicMessage::new(&request).to_python(),
@@ -99,14 +82,14 @@ fn directories_of_three_forms_are_read() {
     }
 
     let mut registry = Registry::embedded();
-    let empty = registry.load_dir(&dir.0.join("prefix/share/no_interfaces")).unwrap_err().to_string();
+    let empty = registry.load_dir(&dir.join("prefix/share/no_interfaces")).unwrap_err().to_string();
     assert!(empty.contains("no interface definitions here"), "{empty}");
     let absent = registry.load_dir(Path::new("/does/not/exist")).unwrap_err().to_string();
     assert!(absent.starts_with("/does/not/exist: "), "{absent}");
 
-    dir.write("bad/my_pkg/msg/Bad.msg", "int32 Wrong\n");
-    dir.write("bad/my_pkg/msg/Good.msg", "int32 right\n");
-    registry.load_dir(&dir.0.join("bad")).unwrap();
+    write(&dir, "bad/my_pkg/msg/Bad.msg", "int32 Wrong\n");
+    write(&dir, "bad/my_pkg/msg/Good.msg", "int32 right\n");
+    registry.load_dir(&dir.join("bad")).unwrap();
     assert!(registry.type_hash("my_pkg/Good").is_ok(), "a bad neighbour does no harm");
     let bad = registry.type_hash("my_pkg/Bad").unwrap_err().to_string();
     assert!(bad.contains("my_pkg/msg/Bad.msg:1:7: field name 'Wrong'"), "{bad}");
@@ -114,14 +97,14 @@ fn directories_of_three_forms_are_read() {
 
 #[test]
 fn what_is_no_text_is_refused_where_it_stops_to_be_one() {
-    let dir = TempDir::new("latin");
-    dir.write("my_pkg/msg/Bad.msg", "");
-    fs::write(dir.0.join("my_pkg/msg/Bad.msg"), b"int8 a\n# caf\xe9\n").unwrap();
-    let refused = Registry::new().load_dir(&dir.0).unwrap_err().to_string();
+    let dir = Scratch::make();
+    write(&dir, "my_pkg/msg/Bad.msg", "");
+    fs::write(dir.join("my_pkg/msg/Bad.msg"), b"int8 a\n# caf\xe9\n").unwrap();
+    let refused = Registry::new().load_dir(&dir).unwrap_err().to_string();
     assert!(refused.ends_with("my_pkg/msg/Bad.msg:2:6: this is not UTF-8"), "{refused}");
     // A folder, as a pipe or a device would be.
-    dir.write("other/my_pkg/msg/Folder.msg/x", "");
-    let refused = Registry::new().load_dir(&dir.0.join("other")).unwrap_err().to_string();
+    write(&dir, "other/my_pkg/msg/Folder.msg/x", "");
+    let refused = Registry::new().load_dir(&dir.join("other")).unwrap_err().to_string();
     assert!(refused.ends_with("Folder.msg: this is not a file"), "{refused}");
 }
 

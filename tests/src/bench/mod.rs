@@ -7,12 +7,16 @@ mod ddsperf;
 mod document;
 mod figure;
 mod machine;
+#[cfg(feature = "scenario")]
+mod ping_pong;
 mod table;
 
-pub use ddsperf::ddsperf;
+pub use ddsperf::{ddsperf, ddsperf_round_trip};
 pub use document::{Document, Unmarked};
 pub use figure::{Baseline, Figure, Gathered, Limit, Of, Target, Verdict};
 pub use machine::{describe, keep_apart};
+#[cfg(feature = "scenario")]
+pub use ping_pong::PingPong;
 pub use table::{overview, section};
 
 /// Set by the gatherer: print lines of JSON, too.

@@ -1,9 +1,9 @@
 //! The pages in a real browser, against the real daemons.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use rosless_graph::{TopicQos, parameters::Descriptor};
-use rosless_tests::{Browser, Daemon, Rig, sibling_binary};
+use rosless_tests::{Browser, Daemon, Rig, Scratch, sibling_binary};
 use rosless_wire::{
     rosless_msgs::msg::ControllerStatus,
     std_msgs::msg::{Float64, String as Text},
@@ -38,9 +38,10 @@ fn two_systems_are_started_by_clicking_and_a_reload_and_a_second_browser_see_the
         *seen = s.message.systems.into_iter().map(|s| (s.name, s.status, s.session)).collect();
     };
     rig.events.subscribe::<ControllerStatus>(&rig.node, "/mocap_controller/status".latched(), heard).unwrap();
-    let takes = Folder::new("takes");
-    let _recorder = Daemon::spawn(rig.domain.command(program("session-recorder"), &["--dir", &takes.path()]));
-    let console = Console::start(&rig.domain, &["--takes", &takes.path()]);
+    let takes = Scratch::make();
+    let folder = takes.to_str().unwrap();
+    let _recorder = Daemon::spawn(rig.domain.command(program("session-recorder"), &["--dir", folder]));
+    let console = Console::start(&rig.domain, &["--takes", folder]);
     let url = format!("http://{}/capture", console.host);
     browser.go(&url);
     browser.until(&format!("{SYSTEMS}.length === 2"));
@@ -101,27 +102,6 @@ fn two_systems_are_started_by_clicking_and_a_reload_and_a_second_browser_see_the
     );
     let size = second.eval("fetch(document.querySelector('[data-take] a').href).then((r) => r.arrayBuffer()).then((b) => b.byteLength)");
     assert!(size.as_u64().is_some_and(|size| size > 4096 && size % 512 == 0), "{size}");
-}
-
-/// A folder of a test's own.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("rosless-console-{}-{name}", std::process::id()));
-        fs::create_dir_all(&path).expect("a folder");
-        Self(path)
-    }
-
-    fn path(&self) -> String {
-        self.0.display().to_string()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 #[test]

@@ -82,12 +82,10 @@ fn the_example_device_publishes_imu_data_while_active() {
 
 #[test]
 fn an_auxiliary_system_takes_its_topics_from_a_parameter_file() {
-    let folder = std::env::temp_dir().join(format!("rosless-mocap-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let file = folder.join("aux.yaml");
+    let folder = rosless_tests::Scratch::make();
     let yaml =
         "example_device_1:\n  ros__parameters:\n    topics: [system1/sensor2, system1, system1/sensor1]\n";
-    std::fs::write(&file, yaml).unwrap();
+    let file = folder.file("aux.yaml", yaml);
     let stage = Stage::new();
     let path = file.to_str().unwrap();
     let system = stage
@@ -101,5 +99,4 @@ fn an_auxiliary_system_takes_its_topics_from_a_parameter_file() {
     system.wait_for_line("  - [system1/sensor2]", crate::stage::PATIENCE);
     observer.say(2, "", &[]);
     system.wait_for_line("System [example_device_1] stopped", crate::stage::PATIENCE);
-    std::fs::remove_dir_all(folder).unwrap();
 }

@@ -83,13 +83,12 @@ fn all_or_none_and_who_is_expected() {
     rosless_tests::assert_documented("mocap-controller start --check-data", &report);
     assert!(output.status.success(), "{output:?}");
     assert_eq!(report["data"][0]["topic"], "/mocap_imu_data");
-    let roster = std::env::temp_dir().join(format!("roster-{}.yaml", stage.domain()));
-    std::fs::write(&roster, "systems: [good]\ntopics: {mocap_imu_data: 10000}\n").unwrap();
+    let folder = rosless_tests::Scratch::make();
+    let roster = folder.file("roster.yaml", "systems: [good]\ntopics: {mocap_imu_data: 10000}\n");
     fails(
         &["start", "--expect", roster.to_str().unwrap()],
         &["/mocap_imu_data: ", "at least 10000.0 Hz are needed"],
     );
-    std::fs::remove_file(roster).unwrap();
 }
 
 #[test]

@@ -14,7 +14,7 @@ use rosless_protocol::{
     message,
     node::{ControllerNode, ControllerOptions, Notice, control_qos, environment_qos},
 };
-use rosless_tests::{Daemon, DomainLease, Rig};
+use rosless_tests::{Daemon, DomainLease, Rig, Scratch};
 use rosless_wire::{
     cdr,
     lifecycle_msgs::{msg::Transition, srv},
@@ -42,16 +42,13 @@ fn mocap_system() -> PathBuf {
 /// A DDS domain with programs in it.
 pub(crate) struct Stage {
     lease: DomainLease,
+    /// Where this stage's controllers remember sessions.
+    state: Scratch,
 }
 
 impl Stage {
     pub(crate) fn new() -> Self {
-        Self { lease: DomainLease::acquire() }
-    }
-
-    /// Where this stage's controllers remember sessions.
-    fn state_folder(&self) -> PathBuf {
-        std::env::temp_dir().join(format!("mocap-e2e-{}-{}", std::process::id(), self.lease.id()))
+        Self { lease: DomainLease::acquire(), state: Scratch::make() }
     }
 
     pub(crate) fn domain(&self) -> u16 {
@@ -60,7 +57,7 @@ impl Stage {
 
     fn prepare(&self, program: PathBuf, arguments: &[&str]) -> Command {
         let mut command = self.lease.command(program, arguments);
-        command.env("XDG_STATE_HOME", self.state_folder());
+        command.env("XDG_STATE_HOME", &*self.state);
         command
     }
 
@@ -96,13 +93,6 @@ impl Stage {
 
     pub(crate) fn observer(&self, dialect: Dialect) -> Observer {
         Observer::new(&self.lease, dialect)
-    }
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        // Most stages remember nothing, and then there is nothing to remove.
-        let _ = std::fs::remove_dir_all(self.state_folder());
     }
 }
 

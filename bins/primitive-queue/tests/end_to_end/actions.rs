@@ -3,7 +3,7 @@
 use rosless_graph::action::{ActionClient, GoalId, GoalState, GoalUpdate};
 use rosless_motion::RawPrimitive;
 use rosless_motion::messages::{to_control, to_industrial};
-use rosless_tests::{Daemon, Usage};
+use rosless_tests::{Daemon, Scratch, Usage};
 use rosless_wire::{
     Action,
     control_msgs::{
@@ -162,8 +162,8 @@ fn a_goal_the_robot_cannot_do_is_aborted_with_the_reason() {
 #[test]
 fn a_client_that_dies_does_not_lock_the_controller() {
     let mut rig = Rig::new(&[]);
-    let file = std::env::temp_dir().join(format!("primitive-queue-{}.yaml", std::process::id()));
-    std::fs::write(&file, "- {ptp: [-0.2, 0, 1.4, 0, 0.6, 0], move_time: 2}").unwrap();
+    let folder = Scratch::make();
+    let file = folder.file("move.yaml", "- {ptp: [-0.2, 0, 1.4, 0, 0.6, 0], move_time: 2}");
     let path = file.to_str().unwrap();
     let mut doomed = Daemon::spawn(command(&rig.domain, &["send", "--action", path]));
     rig.until("its goal moves the robot", |seen| seen.count("started") == 1);
@@ -172,7 +172,6 @@ fn a_client_that_dies_does_not_lock_the_controller() {
     rig.until("the goal goes on to its end", |seen| seen.count("goal_succeeded") == 1);
     let again = rig.cli(&["send", "--action", path]);
     assert!(again.status.success(), "{again:?}");
-    std::fs::remove_file(file).unwrap();
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::{
 };
 
 use rosless_graph::{Context, ContextOptions, EventLoop, Sample, TopicQos};
-use rosless_tests::{Daemon, DomainLease};
+use rosless_tests::{Daemon, DomainLease, Scratch};
 use rosless_wire::{industrial_robot_motion_interfaces::msg::MotionPrimitive, std_msgs::msg};
 
 use crate::rig::{FAST, NODE, PATIENCE, Rig, command, long_ptp, ptp};
@@ -77,9 +77,9 @@ fn without_a_controller_commands_say_what_to_do() {
 #[test]
 fn wrong_usage_and_wrong_files_are_told_before_anything_moves() {
     let lease = DomainLease::acquire();
-    let file = std::env::temp_dir().join(format!("primitive-queue-blend-{}.yaml", std::process::id()));
-    std::fs::write(&file, "- sequence: [{ptp: [0, 0, 0, 0, 0, 0], move_time: 1, blend_radius: -0.1}]")
-        .unwrap();
+    let folder = Scratch::make();
+    let blend = "- sequence: [{ptp: [0, 0, 0, 0, 0, 0], move_time: 1, blend_radius: -0.1}]";
+    let file = folder.file("blend.yaml", blend);
     let path = file.to_str().unwrap();
     for (arguments, expected) in [
         (vec!["fly"], "unrecognized subcommand"),
@@ -93,7 +93,6 @@ fn wrong_usage_and_wrong_files_are_told_before_anything_moves() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output));
         assert!(text(&output).contains(expected), "{}", text(&output));
     }
-    std::fs::remove_file(file).unwrap();
 }
 
 #[test]
@@ -113,8 +112,8 @@ fn who_sends_beside_others_waits_for_room() {
 #[test]
 fn a_sender_ends_when_its_controller_is_restarted() {
     let mut rig = Rig::new(&[]);
-    let file = std::env::temp_dir().join(format!("primitive-queue-restart-{}.yaml", std::process::id()));
-    std::fs::write(&file, "- {ptp: [0.2, 0, 1.4, 0, 0.6, 0], move_time: 60}").unwrap();
+    let folder = Scratch::make();
+    let file = folder.file("restart.yaml", "- {ptp: [0.2, 0, 1.4, 0, 0.6, 0], move_time: 60}");
     for arguments in [vec!["send"], vec!["send", "--action"]] {
         let begun = rig.seen.count("started");
         let arguments = [arguments, vec![file.to_str().unwrap()]].concat();
@@ -126,7 +125,6 @@ fn a_sender_ends_when_its_controller_is_restarted() {
         assert_eq!(sender.wait(PATIENCE).code(), Some(3));
         sender.wait_for_line("was restarted; what it had to do is lost", PATIENCE);
     }
-    std::fs::remove_file(file).unwrap();
 }
 
 #[test]
@@ -153,8 +151,8 @@ fn a_sender_believes_its_own_controller_only_and_not_for_ever() {
     let rumours = EventLoop::<()>::new(&elsewhere).unwrap();
     let rumour = stranger.publisher::<msg::String>(&format!("{NODE}/events")).unwrap();
 
-    let path = std::env::temp_dir().join(format!("primitive-queue-forgotten-{}.yaml", std::process::id()));
-    std::fs::write(&path, "- {ptp: [0.2, 0, 1.4, 0, 0.6, 0], move_time: 1}").unwrap();
+    let folder = Scratch::make();
+    let path = folder.file("forgotten.yaml", "- {ptp: [0.2, 0, 1.4, 0, 0.6, 0], move_time: 1}");
     let mut sender = Daemon::spawn(command(&lease, &["send", path.to_str().unwrap(), "--timeout", "2"]));
     let (slice, mut told) = (Duration::from_millis(20), 0);
     let ended = rosless_tests::eventually_some("the sender ends", PATIENCE, || {
@@ -170,7 +168,6 @@ fn a_sender_believes_its_own_controller_only_and_not_for_ever() {
     assert!(told > 0, "the stranger was never heard");
     sender.wait_for_line("has nothing to do, but has not told how all primitives ended", PATIENCE);
     assert!(!sender.output().contains("finished"), "{}", sender.output());
-    std::fs::remove_file(path).unwrap();
 }
 
 #[test]

@@ -37,8 +37,8 @@ fn a_thousand_primitives_are_streamed_and_blended_without_a_stop() {
         )
         .unwrap();
     }
-    let file = std::env::temp_dir().join(format!("primitive-queue-stream-{}.yaml", std::process::id()));
-    std::fs::write(&file, yaml).unwrap();
+    let folder = rosless_tests::Scratch::make();
+    let file = folder.file("stream.yaml", &yaml);
     let mut sender = rosless_tests::Daemon::spawn(crate::rig::command(
         &rig.domain,
         &["send", "--json", file.to_str().unwrap()],
@@ -50,7 +50,6 @@ fn a_thousand_primitives_are_streamed_and_blended_without_a_stop() {
         finished = rig.seen.count("finished");
     }
     assert_eq!(sender.wait(crate::rig::PATIENCE).code(), Some(0));
-    std::fs::remove_file(file).unwrap();
     assert_eq!(rig.seen.begun(), (0..count as u64).collect::<Vec<_>>());
     assert_eq!(rig.seen.count("refused") + rig.seen.count("discarded") + rig.seen.count("failed"), 0);
     // A sender that is kept waiting for the processor may come too late now and then; then the robot stops, as it should.

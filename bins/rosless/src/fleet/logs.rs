@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn old_lines_make_room_for_new_ones() {
-        let folder = std::env::temp_dir().join(format!("rosless-logs-{}", std::process::id()));
+        let folder = rosless_tests::Scratch::make();
         let path = folder.join("deep/arm.log");
         let mut log = Rotating::new(path.clone(), 40, 2);
         for number in 0..20 {
@@ -85,6 +85,5 @@ mod tests {
         drop(log);
         Rotating::new(path.clone(), 1000, 2).line("again").unwrap();
         assert!(text(&path).ends_with("line 0019\nagain\n"));
-        fs::remove_dir_all(folder).unwrap();
     }
 }

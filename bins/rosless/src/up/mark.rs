@@ -33,10 +33,18 @@ fn nothing(domain: u16) -> Failure {
     Failure::nobody(format!("nothing is up in domain {domain}; see ROS_DOMAIN_ID and --domain"))
 }
 
+/// What is wrong with one of the files.
+pub(super) fn wrong(path: &Path, error: &dyn std::fmt::Display) -> Failure {
+    Failure::new(format!("{}: {error}", path.display()))
+}
+
 /// The file of a domain whose daemons are up, beside which lies what there is to know about them.
 pub(super) fn find(domain: u16) -> Result<(fs::File, PathBuf)> {
     let path = daemons::lock(domain);
-    let file = fs::File::options().read(true).write(true).open(&path).map_err(|_| nothing(domain))?;
+    let file = daemons::open(&path, fs::File::options().read(true)).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => nothing(domain),
+        _ => wrong(&path, &error),
+    })?;
     if file.try_lock().is_ok() {
         // Nobody holds it: what was up did not end by itself.
         let _ = fs::remove_file(&path);
@@ -48,14 +56,10 @@ pub(super) fn find(domain: u16) -> Result<(fs::File, PathBuf)> {
 impl Mark {
     pub(super) fn take(domain: u16) -> Result<Self> {
         let path = daemons::lock(domain);
-        let failed = |error: io::Error| Failure::new(format!("{}: {error}", path.display()));
-        let mut file = fs::File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(failed)?;
+        let failed = |error: io::Error| wrong(&path, &error);
+        let options = &mut fs::File::options();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let mut file = daemons::open(&path, options).map_err(failed)?;
         file.try_lock().map_err(|_| {
             Failure::new(format!(
                 "the daemons of domain {domain} are up already; end them with `rosless down`"

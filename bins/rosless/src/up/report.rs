@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io::{BufRead as _, BufReader, Seek as _, SeekFrom},
+    io::{BufRead as _, BufReader, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -98,7 +98,10 @@ impl Board {
         let report = Report { head: self.head.clone(), daemons };
         let new = self.path.with_extension("new");
         let text = serde_json::to_vec(&report).unwrap_or_default();
-        if let Err(error) = fs::write(&new, text).and_then(|()| fs::rename(&new, &self.path)) {
+        // One that lies there already may be a stranger's, or lead elsewhere.
+        let _ = fs::remove_file(&new);
+        let written = File::create_new(&new).and_then(|mut file| file.write_all(&text));
+        if let Err(error) = written.and_then(|()| fs::rename(&new, &self.path)) {
             log::warn!("`rosless status` will not know: {}: {error}", self.path.display());
         }
         self.told = report.daemons;
@@ -114,9 +117,8 @@ impl Drop for Board {
 fn read(environment: &Environment) -> Result<Report> {
     let (_, mark) = mark::find(environment.settings.environment.domain_id)?;
     let path = daemons::report(&mark);
-    let wrong = |error: &dyn std::fmt::Display| Failure::new(format!("{}: {error}", path.display()));
-    let text = fs::read(&path).map_err(|error| wrong(&error))?;
-    serde_json::from_slice(&text).map_err(|error| wrong(&error))
+    let text = daemons::read_report(&mark).map_err(|error| mark::wrong(&path, &error))?;
+    serde_json::from_slice(&text).map_err(|error| mark::wrong(&path, &error))
 }
 
 /// What `rosless up` runs in this domain. Exit code 1 when a daemon does not run that should, 3 when nothing is up.

@@ -5,7 +5,6 @@ use std::{
     io::Read as _,
     os::{fd::AsFd as _, unix::net::UnixStream},
     process::ExitStatus,
-    sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant, SystemTime},
 };
 
@@ -67,13 +66,11 @@ struct Watch {
 
 impl Watch {
     fn new(program: &Program) -> Result<Option<Self>> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
         if program.watchdog == 0 {
             return Ok(None);
         }
         let patience = Duration::from_secs(program.watchdog);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let ear = Ear::new(&format!("rosless-up-{}-{number}", std::process::id()), patience)
+        let ear = Ear::new(patience)
             .map_err(|error| Failure::new(format!("cannot listen to {}: {error}", program.name)))?;
         Ok(Some(Self { ear, patience, last_word: None, is_ready: false, counters: Counters::default() }))
     }

@@ -12,7 +12,7 @@ use std::{
 
 use rosless_bag::{Bag, Filter, Metadata};
 use rosless_graph::{Context, ContextOptions, EventLoop, Introspection};
-use rosless_tests::{BagJudge, Daemon, eventually, words};
+use rosless_tests::{BagJudge, Daemon, Scratch, eventually, words};
 use rosless_wire::example_interfaces::srv::{AddTwoInts, AddTwoIntsResponse};
 use serde_json::Value;
 
@@ -22,23 +22,15 @@ use crate::{
 };
 
 /// A folder that goes with the test.
-struct Folder(PathBuf);
+struct Folder(Scratch);
 
 impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("rosless-bag-cli-{}-{name}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
+    fn new() -> Self {
+        Self(Scratch::make())
     }
 
     fn path(&self, name: &str) -> String {
         self.0.join(name).display().to_string()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -79,7 +71,7 @@ fn end(mut recorder: Daemon, code: i32) -> String {
 
 #[test]
 fn what_is_recorded_is_told_played_cut_and_exported() {
-    let (world, folder) = (World::new(), Folder::new("whole"));
+    let (world, folder) = (World::new(), Folder::new());
     let bag = folder.path("take");
     let mut recorder =
         Daemon::spawn(world.command(&["bag", "record", "/chatter", "/map", "/never", "-o", &bag]));
@@ -128,7 +120,7 @@ fn what_is_recorded_is_told_played_cut_and_exported() {
 
 #[test]
 fn parts_pauses_and_stops_come_from_services_and_signals() {
-    let (world, folder) = (World::new(), Folder::new("steered"));
+    let (world, folder) = (World::new(), Folder::new());
     let (bag, next) = (folder.path("first"), folder.path("second"));
     let recorder = Daemon::spawn(world.command(&["bag", "record", "/chatter", "/map", "-o", &bag]));
     let messages = |bag: &str| on_disk(&world, bag, "/chatter");
@@ -161,7 +153,7 @@ fn parts_pauses_and_stops_come_from_services_and_signals() {
 #[test]
 fn a_recording_that_was_killed_is_read_by_others_and_recovered_whole() {
     let Some(judge) = BagJudge::find() else { return };
-    let (world, folder) = (World::new(), Folder::new("killed"));
+    let (world, folder) = (World::new(), Folder::new());
     let kills: u64 = std::env::var("ROSLESS_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(2);
     for kill in 0..kills {
         let (bag, whole) = (folder.path(&format!("k{kill}")), folder.path(&format!("w{kill}")));
@@ -202,7 +194,7 @@ fn a_recording_that_was_killed_is_read_by_others_and_recovered_whole() {
 
 #[test]
 fn keys_pause_and_split_a_recording_and_write_snapshots() {
-    let (world, folder) = (World::new(), Folder::new("keys"));
+    let (world, folder) = (World::new(), Folder::new());
     let bag = folder.path("snap");
     let arguments = format!("bag record /chatter /map -o {bag} --snapshot-mode --before 1s --after 500ms");
     let (recorder, mut terminal) = Daemon::spawn_at_terminal(world.command(&words(&arguments)));
@@ -227,7 +219,7 @@ fn keys_pause_and_split_a_recording_and_write_snapshots() {
 
 #[test]
 fn a_player_keeps_time_loops_and_obeys_keys() {
-    let (world, folder) = (World::new(), Folder::new("player"));
+    let (world, folder) = (World::new(), Folder::new());
     let bag = folder.path("take");
     let recorder = Daemon::spawn(world.command(&["bag", "record", "/chatter", "-o", &bag]));
     eventually("messages are on disk", SOON * 2, || on_disk(&world, &bag, "/chatter") > 3);
@@ -288,7 +280,7 @@ fn teller(domain: u16, stop: &AtomicBool) {
 
 #[test]
 fn services_actions_and_types_of_strangers_are_recorded() {
-    let (world, folder) = (World::new(), Folder::new("services"));
+    let (world, folder) = (World::new(), Folder::new());
     let bag = folder.path("calls");
     let stop = AtomicBool::new(false);
     let said = thread::scope(|scope| {
@@ -327,7 +319,7 @@ fn services_actions_and_types_of_strangers_are_recorded() {
 
 #[test]
 fn a_slow_disk_stalls_nobody_and_what_it_costs_is_told_and_written_down() {
-    let (world, folder) = (World::new(), Folder::new("slow"));
+    let (world, folder) = (World::new(), Folder::new());
     let bag = folder.path("slow");
     // Every write takes 0.3 s longer, as on a slow disk; the recorder stays our child and hears our signals.
     let slow =
@@ -362,7 +354,7 @@ fn a_full_disk_ends_the_recording_properly_and_nothing_else() {
 }
 
 fn full_disk(size: &str, some: bool) {
-    let (world, folder) = (World::new(), Folder::new("full"));
+    let (world, folder) = (World::new(), Folder::new());
     let (place, copy) = (folder.path("small"), folder.path("copy"));
     fs::create_dir_all(&place).unwrap();
     // The disk is gone with the process: what is on it is copied first.
@@ -410,7 +402,7 @@ fn full_disk(size: &str, some: bool) {
 
 #[test]
 fn what_cannot_be_done_is_said() {
-    let (world, folder) = (World::new(), Folder::new("wrong"));
+    let (world, folder) = (World::new(), Folder::new());
     let none = folder.path("none");
     world.expect_failures(
         2,

@@ -1,6 +1,6 @@
 //! Every command's JSON has the form that docs/json.md shows.
 
-use rosless_tests::assert_documented;
+use rosless_tests::{Scratch, assert_documented};
 use serde_json::Value;
 
 use crate::world::{Ran, World};
@@ -16,8 +16,8 @@ fn last_line(run: &Ran) -> Value {
 #[test]
 fn every_command_prints_what_the_page_shows() {
     let world = World::new();
-    let file = std::env::temp_dir().join(format!("rosless-json-{}.yaml", world.domain()));
-    std::fs::write(&file, "/talker:\n  ros__parameters:\n    rate: 30\n").unwrap();
+    let folder = Scratch::make();
+    let file = folder.file("load.yaml", "/talker:\n  ros__parameters:\n    rate: 30\n");
     let file = file.to_str().unwrap();
     let table: [(&str, &[&str]); 27] = [
         ("node list", &["node", "list"]),
@@ -66,7 +66,6 @@ fn every_command_prints_what_the_page_shows() {
             assert_documented(&format!("rosless {heading}"), &last_line(&run));
         }
     });
-    std::fs::remove_file(file).unwrap();
 }
 
 #[test]

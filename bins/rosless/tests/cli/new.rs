@@ -2,41 +2,24 @@
 
 use std::{fs, path::PathBuf, process::Command};
 
-use rosless_tests::{Daemon, DomainLease, sibling_binary};
+use rosless_tests::{Daemon, DomainLease, Scratch, sibling_binary};
 
 use crate::world::SOON;
 
 const ROSLESS: &str = env!("CARGO_BIN_EXE_rosless");
 
-/// A folder of its own, removed when the test ends.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("rosless-new-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        Self(folder)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Exit code, and what was said on standard error.
 fn new(arguments: &[&str], into: &Scratch) -> (Option<i32>, String) {
     let output =
-        Command::new(ROSLESS).arg("new").args(arguments).arg("--into").arg(&into.0).output().unwrap();
+        Command::new(ROSLESS).arg("new").args(arguments).arg("--into").arg(&**into).output().unwrap();
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
 
 #[test]
 fn a_new_crate_is_the_template_under_its_name_and_depends_on_these_sources() {
-    let scratch = Scratch::new("made");
+    let scratch = Scratch::make();
     assert_eq!(new(&["range_finder"], &scratch), (Some(0), String::new()));
-    let read = |file: &str| fs::read_to_string(scratch.0.join("range_finder").join(file)).unwrap();
+    let read = |file: &str| fs::read_to_string(scratch.join("range_finder").join(file)).unwrap();
     let manifest = read("Cargo.toml");
     assert!(
         manifest.contains("name = \"range_finder\"") && manifest.contains("crates/graph\" }"),
@@ -52,7 +35,7 @@ fn a_new_crate_is_the_template_under_its_name_and_depends_on_these_sources() {
     assert!(code == Some(2) && said.contains("use lower case letters"), "{said}");
     let (code, said) = new(&["other", "--source", "/nowhere"], &scratch);
     assert!(code == Some(2) && said.contains("/nowhere does not hold the sources"), "{said}");
-    assert!(!scratch.0.join("other").exists(), "it wrote before it refused");
+    assert!(!scratch.join("other").exists(), "it wrote before it refused");
 }
 
 /// Everything below the graph is built once more for it: minutes, so it is asked for by name.
@@ -61,14 +44,11 @@ fn a_new_crate_builds_and_passes_its_own_test() {
     if std::env::var_os("ROSLESS_NEW_BUILDS").is_none() {
         return;
     }
-    let scratch = Scratch::new("built");
+    let scratch = Scratch::make();
     assert_eq!(new(&["range_finder"], &scratch), (Some(0), String::new()));
     let mut cargo = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
     let target = PathBuf::from(ROSLESS).ancestors().nth(2).unwrap().join("new");
-    cargo
-        .args(["test", "--quiet"])
-        .current_dir(scratch.0.join("range_finder"))
-        .env("CARGO_TARGET_DIR", target);
+    cargo.args(["test", "--quiet"]).current_dir(scratch.join("range_finder")).env("CARGO_TARGET_DIR", target);
     assert!(cargo.status().unwrap().success());
 }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use rosless_graph::{Context, ContextOptions, EventLoop, graph::Role};
-use rosless_tests::{Daemon, words};
+use rosless_tests::{Daemon, Scratch, words};
 
 use crate::world::{SOON, World, talkers_qos};
 
@@ -183,9 +183,9 @@ fn parameters_are_read_and_set() {
 #[test]
 fn parameter_files_are_loaded() {
     let world = World::new();
-    let path = std::env::temp_dir().join(format!("rosless-load-{}.yaml", world.domain()));
+    let folder = Scratch::make();
+    let path = folder.file("load.yaml", "/talker:\n  ros__parameters:\n    rate: 30\n    gains: {p: 2.5}\n");
     let file = path.to_str().unwrap();
-    std::fs::write(&path, "/talker:\n  ros__parameters:\n    rate: 30\n    gains: {p: 2.5}\n").unwrap();
     world.expect(&[(
         &["param", "load", "/talker", file],
         "Set parameter gains.p successful\nSet parameter rate successful\n",
@@ -204,7 +204,6 @@ fn parameter_files_are_loaded() {
     let nothing = world.rosless(&["param", "load", "/talker", "/dev/null"]);
     assert_eq!(nothing.code, 2, "{nothing:?}");
     world.expect_failures(1, &[(&["param", "delete", "/talker", "rate"], "Deleting parameter failed")]);
-    std::fs::remove_file(path).unwrap();
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::{
 
 use rosless_graph::{Context, ContextOptions, EventLoop, TopicQos};
 use rosless_schema::{DynamicMessage, Kind, Registry, Source};
+use rosless_tests::Scratch;
 use rosless_wire::type_description_interfaces::srv::{GetTypeDescription, GetTypeDescriptionResponse};
 
 use crate::world::World;
@@ -54,7 +55,7 @@ pub(crate) fn stranger(domain: u16, stop: &AtomicBool) {
 fn an_unknown_type_is_described_by_its_node_or_by_a_folder() {
     let world = World::new();
     let stop = AtomicBool::new(false);
-    let idl = std::env::temp_dir().join(format!("rosless-idl-{}", world.domain()));
+    let idl = Scratch::make();
     std::fs::create_dir_all(idl.join("strange_msgs/msg")).unwrap();
     std::fs::write(idl.join("strange_msgs/msg/Thing.msg"), DEFINITION).unwrap();
     let (asked, given, unknown) = thread::scope(|scope| {
@@ -66,7 +67,6 @@ fn an_unknown_type_is_described_by_its_node_or_by_a_folder() {
         stop.store(true, Ordering::Relaxed);
         (asked, given, unknown)
     });
-    std::fs::remove_dir_all(idl).unwrap();
     assert_eq!(asked.stdout, "name: left\nplace:\n- 1.0\n- 2.0\n- 3.0\n---\n", "{asked:?}");
     assert_eq!(given.stdout, asked.stdout, "{given:?}");
     assert_eq!(unknown.code, 1, "{unknown:?}");

@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use rosless_bag::{BagOptions, BagWriter, Message};
-use rosless_tests::BagJudge;
+use rosless_tests::{BagJudge, Scratch};
 use serde_json::Value;
 
-use crate::world::{Folder, topic};
+use crate::world::topic;
 
 fn unhex(text: &str) -> Vec<u8> {
     (0..text.len() / 2).map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).unwrap()).collect()
@@ -31,7 +31,7 @@ fn same(a: &Value, b: &Value) -> bool {
 fn others_decode_every_golden_type_from_a_recording_of_ours() {
     let Some(judge) = BagJudge::find() else { return };
     let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/golden/cdr");
-    let folder = Folder::new();
+    let folder = Scratch::make();
     let mut bag = BagWriter::create(&folder.join("golden"), BagOptions::default()).unwrap();
     let mut expected = BTreeMap::new();
     let mut time = 1_000_000_000;

@@ -8,9 +8,9 @@ use std::{
 };
 
 use rosless_bag::{Bag, BagOptions, BagWriter, Filter, WriteOptions};
-use rosless_tests::BagJudge;
+use rosless_tests::{BagJudge, Scratch};
 
-use crate::world::{Folder, latched, message, text, topic};
+use crate::world::{latched, message, text, topic};
 
 /// Where the process that is to be killed writes.
 const FOLDER: &str = "ROSLESS_BAG_TO_KILL";
@@ -43,7 +43,7 @@ fn killed_at_any_instant_it_has_all_that_was_flushed_for_every_reader() {
     let Some(judge) = BagJudge::find() else { return };
     let kills: u64 = std::env::var(KILLS).ok().and_then(|kills| kills.parse().ok()).unwrap_or(5);
     for kill in 0..kills {
-        let folder = Folder::new();
+        let folder = Scratch::make();
         let path = folder.join("run");
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "killed::a_process_to_kill", "--nocapture"])

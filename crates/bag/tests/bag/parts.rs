@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use rosless_bag::{Bag, BagOptions, BagWriter, Filter, Loss, WriteOptions};
-use rosless_tests::BagJudge;
+use rosless_bag::{Bag, BagOptions, BagWriter, Error, Filter, Loss, WriteOptions};
+use rosless_tests::{BagJudge, Scratch};
 
-use crate::world::{Folder, latched, message, text, topic};
+use crate::world::{latched, message, text, topic};
 
 fn options() -> BagOptions {
     BagOptions { write: WriteOptions { durable: false, ..Default::default() }, ..Default::default() }
@@ -13,7 +13,7 @@ fn options() -> BagOptions {
 
 #[test]
 fn every_part_stands_alone_with_the_latched_topics_repeated() {
-    let folder = Folder::new();
+    let folder = Scratch::make();
     let path = folder.join("run");
     let options = BagOptions { max_duration: Some(Duration::from_millis(100)), ..options() };
     let mut bag = BagWriter::create(&path, options).unwrap();
@@ -39,7 +39,7 @@ fn every_part_stands_alone_with_the_latched_topics_repeated() {
 
 #[test]
 fn a_part_that_is_large_enough_is_followed_by_another() {
-    let folder = Folder::new();
+    let folder = Scratch::make();
     let path = folder.join("run");
     let mut bag = BagWriter::create(&path, BagOptions { max_size: Some(100_000), ..options() }).unwrap();
     let chatter = bag.add_topic(topic("/chatter", "std_msgs/msg/String"));
@@ -49,9 +49,24 @@ fn a_part_that_is_large_enough_is_followed_by_another() {
     assert_eq!(Bag::open(&path).unwrap().messages(&Filter::default()).count(), 500);
 }
 
+/// Nobody asked for anything the wrong way.
+#[test]
+fn what_comes_after_a_part_that_could_not_be_begun_is_told_as_a_failure() {
+    let folder = Scratch::make();
+    let path = folder.join("run");
+    let mut bag = BagWriter::create(&path, BagOptions { max_size: Some(100_000), ..options() }).unwrap();
+    let chatter = bag.add_topic(topic("/chatter", "std_msgs/msg/String"));
+    std::fs::remove_dir_all(&path).unwrap();
+    let mut refusals = (0..500).filter_map(|n| bag.write(chatter, message(n, vec![0; 1000])).err());
+    let first = refusals.next().unwrap();
+    assert!(matches!(first, Error::File { .. }), "{first:?}");
+    let next = refusals.next().unwrap();
+    assert!(matches!(next, Error::Ended(_)), "{next:?}");
+}
+
 #[test]
 fn a_recording_goes_on_in_a_new_part_and_keeps_what_it_had() {
-    let folder = Folder::new();
+    let folder = Scratch::make();
     let path = folder.join("take");
     let mut bag = BagWriter::create(&path, options()).unwrap();
     let chatter = bag.add_topic(topic("/chatter", "std_msgs/msg/String"));
@@ -69,7 +84,7 @@ fn a_recording_goes_on_in_a_new_part_and_keeps_what_it_had() {
 
 #[test]
 fn what_was_dropped_or_lost_is_written_down() {
-    let folder = Folder::new();
+    let folder = Scratch::make();
     let path = folder.join("run");
     let mut bag = BagWriter::create(&path, options()).unwrap();
     let chatter = bag.add_topic(topic("/chatter", "std_msgs/msg/String"));

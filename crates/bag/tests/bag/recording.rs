@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use rosless_bag::{Bag, BagOptions, Filter, Recorder, RecorderOptions, Ring, WriteOptions};
-use rosless_tests::eventually;
+use rosless_tests::{Scratch, eventually};
 
-use crate::world::{Folder, latched, message, text, texts, topic};
+use crate::world::{latched, message, text, texts, topic};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -17,7 +17,7 @@ fn options() -> RecorderOptions {
 
 #[test]
 fn messages_are_on_disk_after_a_flush_and_all_of_them_after_the_end() {
-    let folder = Folder::new();
+    let folder = Scratch::make();
     let path = folder.join("run");
     let recorder = Recorder::start(&path, options()).unwrap();
     let chatter = recorder.add_topic(topic("/chatter", "std_msgs/msg/String"));
@@ -34,7 +34,7 @@ fn messages_are_on_disk_after_a_flush_and_all_of_them_after_the_end() {
 
 #[test]
 fn what_finds_no_room_is_dropped_counted_and_written_down() {
-    let folder = Folder::new();
+    let folder = Scratch::make();
     let path = folder.join("run");
     let recorder = Recorder::start(&path, RecorderOptions { cache: 100_000, ..options() }).unwrap();
     let chatter = recorder.add_topic(topic("/chatter", "std_msgs/msg/String"));
@@ -49,7 +49,7 @@ fn what_finds_no_room_is_dropped_counted_and_written_down() {
 
 #[test]
 fn a_snapshot_holds_what_came_before_the_trigger_and_a_while_after_it() {
-    let folder = Folder::new();
+    let folder = Scratch::make();
     let path = folder.join("run");
     let ring = Ring { before: Some(Duration::from_millis(10)), after: Duration::from_millis(5) };
     let recorder = Recorder::start(&path, RecorderOptions { snapshot: Some(ring), ..options() }).unwrap();
@@ -69,7 +69,7 @@ fn a_snapshot_holds_what_came_before_the_trigger_and_a_while_after_it() {
 
 #[test]
 fn every_snapshot_begins_with_what_late_joiners_would_get() {
-    let folder = Folder::new();
+    let folder = Scratch::make();
     let path = folder.join("run");
     let ring = Ring { before: Some(Duration::from_millis(10)), after: Duration::ZERO };
     let recorder = Recorder::start(&path, RecorderOptions { snapshot: Some(ring), ..options() }).unwrap();
@@ -91,7 +91,7 @@ fn every_snapshot_begins_with_what_late_joiners_would_get() {
 
 #[test]
 fn a_topic_that_nobody_spoke_on_is_in_the_recording_all_the_same() {
-    let folder = Folder::new();
+    let folder = Scratch::make();
     let path = folder.join("run");
     let recorder = Recorder::start(&path, options()).unwrap();
     recorder.add_topic(topic("/silent", "std_msgs/msg/String"));
@@ -106,7 +106,7 @@ fn a_topic_that_nobody_spoke_on_is_in_the_recording_all_the_same() {
 
 #[test]
 fn memory_for_a_snapshot_is_bounded_by_the_cache() {
-    let folder = Folder::new();
+    let folder = Scratch::make();
     let path = folder.join("run");
     let options = RecorderOptions { snapshot: Some(Ring::default()), cache: 100_000, ..options() };
     let recorder = Recorder::start(&path, options).unwrap();

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use rosless_bag::{Bag, BagOptions, BagWriter, Compression, Error, Filter, WriteOptions};
-use rosless_tests::BagJudge;
+use rosless_tests::{BagJudge, Scratch};
 
-use crate::world::{Folder, latched, message, text, texts, topic};
+use crate::world::{latched, message, text, texts, topic};
 
-fn write(folder: &Folder, name: &str, compression: Compression) {
+fn write(folder: &Scratch, name: &str, compression: Compression) {
     let write = WriteOptions { compression, chunk_size: 2000, ..Default::default() };
     let options = BagOptions { write, ros_distro: "jazzy".into(), ..Default::default() };
     let mut bag = BagWriter::create(&folder.join(name), options).unwrap();
@@ -26,10 +26,10 @@ fn write(folder: &Folder, name: &str, compression: Compression) {
 #[test]
 fn others_read_a_file_as_rosbag2_would_have_written_it() {
     let Some(judge) = BagJudge::find() else { return };
-    let folder = Folder::new();
+    let folder = Scratch::make();
     for (name, compression) in [("plain", Compression::None), ("lz4", Compression::Lz4)] {
         write(&folder, name, compression);
-        let file = folder.join(&format!("{name}/{name}_0.mcap"));
+        let file = folder.join(format!("{name}/{name}_0.mcap"));
         let summary = &judge.ask("summary", &file, &[]).unwrap()[0];
         assert_eq!(
             (&summary["profile"], &summary["message_count"]),
@@ -84,7 +84,7 @@ fn others_read_a_file_as_rosbag2_would_have_written_it() {
 
 #[test]
 fn we_read_what_we_wrote_the_same_way() {
-    let folder = Folder::new();
+    let folder = Scratch::make();
     for (name, compression) in [("plain", Compression::None), ("lz4", Compression::Lz4)] {
         write(&folder, name, compression);
         let bag = Bag::open(&folder.join(name)).unwrap();
@@ -105,7 +105,7 @@ fn we_read_what_we_wrote_the_same_way() {
 #[test]
 fn we_read_bags_of_others_and_say_which_feature_is_missing() {
     let Some(judge) = BagJudge::find() else { return };
-    let folder = Folder::new();
+    let folder = Scratch::make();
     for storage in ["mcap", "sqlite3"] {
         let path = folder.join(storage);
         judge.ask("write", &path, &[storage]).unwrap();
@@ -139,7 +139,7 @@ fn we_read_bags_of_others_and_say_which_feature_is_missing() {
 fn others_read_a_database_of_ours() {
     use rosless_bag::StorageKind;
     let Some(judge) = BagJudge::find() else { return };
-    let folder = Folder::new();
+    let folder = Scratch::make();
     let path = folder.join("old");
     let options = BagOptions { storage: StorageKind::Sqlite3, ..Default::default() };
     let mut bag = BagWriter::create(&path, options).unwrap();
@@ -155,7 +155,7 @@ fn others_read_a_database_of_ours() {
 #[test]
 fn others_read_chunks_packed_with_zstd() {
     let Some(judge) = BagJudge::find() else { return };
-    let folder = Folder::new();
+    let folder = Scratch::make();
     write(&folder, "small", Compression::Zstd);
     assert_eq!(judge.ask("decode", &folder.join("small/small_0.mcap"), &[]).unwrap().len(), 200);
     assert_eq!(texts(&folder.join("small")).len(), 200);

@@ -4,9 +4,9 @@ use std::{fs, io::Write as _};
 
 use proptest::prelude::*;
 use rosless_bag::{Bag, BagOptions, BagWriter, Compression, Filter, McapWriter, WriteOptions};
-use rosless_tests::BagJudge;
+use rosless_tests::{BagJudge, Scratch};
 
-use crate::world::{Folder, message, text, topic};
+use crate::world::{message, text, topic};
 
 fn read(path: &std::path::Path) -> usize {
     let bag = Bag::open(path).unwrap();
@@ -16,7 +16,7 @@ fn read(path: &std::path::Path) -> usize {
 #[test]
 fn what_was_flushed_is_there_for_everybody_though_the_file_is_not_finished() {
     let judge = BagJudge::find();
-    let folder = Folder::new();
+    let folder = Scratch::make();
     let write = WriteOptions { chunk_size: 500, durable: false, ..Default::default() };
     let mut bag = BagWriter::create(&folder.join("run"), BagOptions { write, ..Default::default() }).unwrap();
     let chatter = bag.add_topic(topic("/chatter", "std_msgs/msg/String"));
@@ -42,7 +42,7 @@ fn what_was_flushed_is_there_for_everybody_though_the_file_is_not_finished() {
 
 #[test]
 fn a_file_with_its_new_end_before_its_old_one_is_read_by_everybody() {
-    let folder = Folder::new();
+    let folder = Scratch::make();
     let (whole, path) = (folder.join("whole.mcap"), folder.join("two_ends.mcap"));
     let mut file = McapWriter::create(&whole, WriteOptions { durable: false, ..Default::default() }).unwrap();
     let chatter = file.add_topic(&topic("/chatter", "std_msgs/msg/String")).unwrap();
@@ -63,7 +63,7 @@ fn a_file_with_its_new_end_before_its_old_one_is_read_by_everybody() {
 
 #[test]
 fn a_file_grows_by_any_steps_and_ends_where_its_data_ends() {
-    let folder = Folder::new();
+    let folder = Scratch::make();
     let path = folder.join("a.mcap");
     let mut file = McapWriter::create(&path, WriteOptions { durable: false, ..Default::default() }).unwrap();
     let chatter = file.add_topic(&topic("/chatter", "std_msgs/msg/String")).unwrap();
@@ -82,9 +82,9 @@ fn a_file_grows_by_any_steps_and_ends_where_its_data_ends() {
 
 #[test]
 fn of_a_file_cut_anywhere_everything_before_the_cut_is_read() {
-    let folder = Folder::new();
+    let folder = Scratch::make();
     for compression in [Compression::None, Compression::Lz4] {
-        let path = folder.join(&format!("{compression}.mcap"));
+        let path = folder.join(format!("{compression}.mcap"));
         let options = WriteOptions { compression, chunk_size: 400, durable: false };
         let mut file = McapWriter::create(&path, options).unwrap();
         let chatter = file.add_topic(&topic("/chatter", "std_msgs/msg/String")).unwrap();
@@ -104,7 +104,7 @@ fn of_a_file_cut_anywhere_everything_before_the_cut_is_read() {
 
 #[test]
 fn a_broken_chunk_costs_its_own_messages_and_is_told() {
-    let folder = Folder::new();
+    let folder = Scratch::make();
     let path = folder.join("a.mcap");
     let options = WriteOptions { chunk_size: 400, durable: false, ..Default::default() };
     let mut file = McapWriter::create(&path, options).unwrap();
@@ -129,7 +129,7 @@ proptest! {
         flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20),
         tail in prop::collection::vec(any::<u8>(), 0..40),
     ) {
-        let folder = Folder::new();
+        let folder = Scratch::make();
         let path = folder.join("a.mcap");
         let options = WriteOptions { compression: Compression::Lz4, chunk_size: 300, durable: false };
         let mut file = McapWriter::create(&path, options).unwrap();

@@ -1,36 +1,9 @@
 //! What the tests share.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::path::Path;
 
 use rosless_bag::{Bag, Definition, Filter, Message, QosProfile, Topic};
 use rosless_schema::{DynamicMessage, Registry};
-
-/// A folder that goes with the test.
-pub(crate) struct Folder(PathBuf);
-
-impl Folder {
-    pub(crate) fn new() -> Self {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("rosless-bag-{}-{count}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    pub(crate) fn join(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 pub(crate) fn topic(name: &str, ty: &str) -> Topic {
     let registry = Registry::embedded();

@@ -2,6 +2,7 @@
 //!
 //! `handle` is how callbacks get in, `turning` how they are called.
 
+mod alarm;
 mod handle;
 mod turning;
 
@@ -23,6 +24,7 @@ use rustdds::{
     driving::{self, Driver, EntityId},
 };
 
+use self::alarm::Alarm;
 pub use self::handle::{Handle, Timer};
 use crate::{
     Context, Error, Gid, Graph, RawPublisher, Result,
@@ -74,6 +76,7 @@ struct EngineDeadline<S> {
 pub(crate) struct Core<S> {
     context: Context,
     poll: RefCell<Poll>,
+    alarm: RefCell<Alarm>,
     registry: Registry,
     driver: Rc<Driver>,
     /// The sources that are fed by readers of DDS.
@@ -100,6 +103,7 @@ const DISCOVERY_INFO: Token = Token(1);
 const SIGNALS: Token = Token(2);
 const INTERFACES: Token = Token(3);
 const PEERS: Token = Token(4);
+const ALARM: Token = Token(5);
 const FIRST_SOURCE: usize = DDS_TOKENS + driving::TOKENS;
 /// How long a process lives whose test wants a fault in it.
 const FAULT_DELAY: Duration = Duration::from_secs(1);
@@ -157,9 +161,12 @@ impl<S: 'static> EventLoop<S> {
         if let Some(answered) = inner.peers.borrow().answered() {
             register(&mut SourceFd(&answered.as_raw_fd()), PEERS)?;
         }
+        let mut alarm = Alarm::new().map_err(Error::io("cannot create the event loop"))?;
+        register(&mut alarm, ALARM)?;
         let core = Rc::new(Core {
             context: context.clone(),
             poll: RefCell::new(poll),
+            alarm: RefCell::new(alarm),
             registry,
             driver: inner.dds.driver.clone(),
             readers: RefCell::new(readers),

@@ -1,22 +1,21 @@
 //! One turn of the loop after the other: settle, wait, dispatch, timers, engines.
 
-use std::{
-    cell::RefCell,
-    io,
-    rc::Rc,
-    time::{Duration, Instant},
-};
+use std::{cell::RefCell, io, rc::Rc, time::Duration};
 
 use mio::{Events, Token, event};
 use rustdds::driving::EntityId;
 
 use super::{
-    Core, DISCOVERY, DISCOVERY_INFO, FIRST_SOURCE, INTERFACES, PEERS, SIGNALS, Source, entity, monotonic,
+    ALARM, Core, DISCOVERY, DISCOVERY_INFO, FIRST_SOURCE, INTERFACES, PEERS, SIGNALS, Source, entity,
+    monotonic,
 };
 use crate::{
     Error, Gid, Result,
     context::{DDS_TOKENS, IncompatibleQos},
 };
+
+/// What is due in DDS is looked for so much later, by a clock that was read earlier: not a moment before its time.
+const GRACE: Duration = Duration::from_micros(20);
 
 impl<S: 'static> Core<S> {
     pub(super) fn new_id(&self) -> usize {
@@ -77,8 +76,8 @@ impl<S: 'static> Core<S> {
                 return Ok(false);
             }
             turned = true;
-            let timeout = self.next_deadline(app, limit).map(|deadline| deadline.saturating_sub(now));
-            self.wait(&mut events, timeout, &mut readers)?;
+            let deadline = self.next_deadline(app, limit);
+            self.wait(&mut events, deadline, now, &mut readers)?;
             let left_over = std::mem::take(&mut *self.unfinished.borrow_mut());
             let fed = readers.drain(..).filter_map(|reader| self.readers.borrow().get(&reader).copied());
             ready.extend(events.iter().map(|event| event.token().0).chain(fed).chain(left_over));
@@ -100,16 +99,15 @@ impl<S: 'static> Core<S> {
     fn wait(
         &self,
         events: &mut Events,
-        timeout: Option<Duration>,
+        deadline: Option<Duration>,
+        now: Duration,
         readers: &mut Vec<EntityId>,
     ) -> Result<()> {
         let due = self.driver.before_wait(readers);
-        let timeout = if readers.is_empty() {
-            [timeout, due].into_iter().flatten().min()
-        } else {
-            Some(Duration::ZERO)
-        };
-        let polled = self.poll(events, timeout);
+        let due = due.map(|due| if due.is_zero() { now } else { now + due + GRACE });
+        let deadline =
+            if readers.is_empty() { [deadline, due].into_iter().flatten().min() } else { Some(now) };
+        let polled = self.poll(events, deadline, now);
         self.driver.after_wait(events.iter().map(event::Event::token), readers);
         match polled {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
@@ -117,25 +115,30 @@ impl<S: 'static> Core<S> {
         }
     }
 
-    fn poll(&self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
+    fn poll(&self, events: &mut Events, deadline: Option<Duration>, now: Duration) -> io::Result<()> {
         let mut poll = self.poll.borrow_mut();
-        let spin = self.context.0.settings.environment.spin;
-        if spin.is_zero() {
-            return poll.poll(events, timeout);
+        if deadline.is_some_and(|deadline| deadline <= now) {
+            return poll.poll(events, Some(Duration::ZERO));
         }
-        let start = Instant::now();
-        while start.elapsed() < timeout.map_or(spin, |timeout| timeout.min(spin)) {
-            poll.poll(events, Some(Duration::ZERO))?;
-            if !events.is_empty() {
-                return Ok(());
+        let spin = self.context.0.settings.environment.spin;
+        if !spin.is_zero() {
+            let end = deadline.map_or(now + spin, |deadline| deadline.min(now + spin));
+            while monotonic() < end {
+                poll.poll(events, Some(Duration::ZERO))?;
+                if !events.is_empty() {
+                    return Ok(());
+                }
             }
         }
-        poll.poll(events, timeout.map(|timeout| timeout.saturating_sub(start.elapsed())))
+        if let Some(deadline) = deadline {
+            self.alarm.borrow_mut().set(deadline, now)?;
+        }
+        poll.poll(events, None)
     }
 
     /// What must be true before the loop waits: hooks have run and the graph's followers know what changed.
     fn settle(&self, app: &mut S) {
-        for callback in snapshot(&self.after_batch) {
+        for callback in each(&self.after_batch) {
             (callback.borrow_mut())(app);
         }
         self.context.0.publish_nodes();
@@ -147,11 +150,11 @@ impl<S: 'static> Core<S> {
         for source in sources {
             source.graph_changed(app, &graph);
         }
-        for callback in snapshot(&self.on_graph_change) {
+        for callback in each(&self.on_graph_change) {
             (callback.borrow_mut())(app, &graph);
         }
         // The followers may have had something to say or to create.
-        for callback in snapshot(&self.after_batch) {
+        for callback in each(&self.after_batch) {
             (callback.borrow_mut())(app);
         }
     }
@@ -168,8 +171,7 @@ impl<S: 'static> Core<S> {
             return Some(Duration::ZERO);
         }
         let timer = self.timers.borrow().keys().next().map(|(due, _)| *due);
-        let engines = snapshot(&self.engines);
-        let engine = engines.iter().filter_map(|engine| (engine.next.borrow_mut())(app)).min();
+        let engine = each(&self.engines).filter_map(|engine| (engine.next.borrow_mut())(app)).min();
         [limit, timer, engine, self.context.0.network_deadline()].into_iter().flatten().min()
     }
 
@@ -195,6 +197,7 @@ impl<S: 'static> Core<S> {
                 }
             }
             PEERS => inner.take_peer_addresses(),
+            ALARM => {}                           // timers are looked at in every turn
             Token(DDS_TOKENS..FIRST_SOURCE) => {} // the driver has seen to it
             _ => {
                 let source = self.sources.borrow().get(&token).cloned();
@@ -219,7 +222,7 @@ impl<S: 'static> Core<S> {
             problem.offered,
             problem.requested,
         );
-        for callback in snapshot(&self.on_incompatible_qos) {
+        for callback in each(&self.on_incompatible_qos) {
             (callback.borrow_mut())(app, problem);
         }
     }
@@ -247,12 +250,11 @@ impl<S: 'static> Core<S> {
     }
 
     fn fire_engines(&self, app: &mut S) {
-        let engines = snapshot(&self.engines);
-        if engines.is_empty() {
+        if self.engines.borrow().is_empty() {
             return;
         }
         let mut now = monotonic();
-        for engine in engines {
+        for engine in each(&self.engines) {
             let due = (engine.next.borrow_mut())(app).is_some_and(|deadline| deadline <= now);
             if due {
                 (engine.fire.borrow_mut())(app, now);
@@ -262,7 +264,8 @@ impl<S: 'static> Core<S> {
     }
 }
 
-/// Callbacks may register more callbacks, so the list must not stay borrowed while they run.
-fn snapshot<T: ?Sized>(list: &RefCell<Vec<Rc<T>>>) -> Vec<Rc<T>> {
-    list.borrow().clone()
+/// Those that there are now. Callbacks may register more of them, so the list does not stay borrowed while they run.
+fn each<T: ?Sized>(list: &RefCell<Vec<Rc<T>>>) -> impl Iterator<Item = Rc<T>> {
+    let count = list.borrow().len();
+    (0..count).map_while(move |index| list.borrow().get(index).cloned())
 }

@@ -1,7 +1,8 @@
 //! Whole processes: signals, exit codes, bad settings.
 
 use std::{
-    path::PathBuf,
+    os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
+    path::{Path, PathBuf},
     process::Command,
     time::{Duration, Instant},
 };
@@ -188,14 +189,14 @@ fn supervised(domain: &DomainLease, ear: &Ear, fault: Option<&str>) -> Daemon {
     Daemon::spawn(talker)
 }
 
-fn ear(domain: &DomainLease) -> Ear {
-    Ear::new(&format!("rosless-test-{}", domain.id()), Duration::from_millis(400)).unwrap()
+fn ear() -> Ear {
+    Ear::new(Duration::from_millis(400)).unwrap()
 }
 
 #[test]
 fn a_supervisor_hears_of_the_start_the_life_and_the_end() {
     let domain = DomainLease::acquire();
-    let ear = ear(&domain);
+    let ear = ear();
     let mut talker = supervised(&domain, &ear, None);
     let mut heard = Vec::new();
     eventually("signs of life", PATIENCE, || {
@@ -210,9 +211,33 @@ fn a_supervisor_hears_of_the_start_the_life_and_the_end() {
 }
 
 #[test]
+fn other_users_cannot_speak_in_the_childs_name() {
+    let ear = ear();
+    let [(_, socket), _] = ear.environment();
+    let send = |user: Option<u32>| {
+        let script = r#"use Socket; socket(my $ear, AF_UNIX, SOCK_DGRAM, 0) or die; my $name = $ENV{NOTIFY_SOCKET};
+            $name =~ s/^@/\0/; send($ear, "READY=1", 0, pack_sockaddr_un($name)) or exit 3"#;
+        let mut perl = Command::new("/usr/bin/perl");
+        perl.args(["-e", script]).envs(ear.environment());
+        if let Some(user) = user {
+            perl.uid(user).gid(user);
+        }
+        perl.status().unwrap().code()
+    };
+    assert_eq!(send(None), Some(0));
+    assert_eq!(ear.listen(), [Word::Ready]);
+    // Only root can be somebody else.
+    if rustix::process::geteuid().is_root() {
+        assert_eq!(send(Some(65534)), Some(3));
+    }
+    let mode = std::fs::metadata(Path::new(&socket).parent().unwrap()).unwrap().permissions().mode();
+    assert_eq!((ear.listen(), mode & 0o777), (vec![], 0o700));
+}
+
+#[test]
 fn a_process_whose_dds_hangs_is_no_longer_called_alive() {
     let domain = DomainLease::acquire();
-    let ear = ear(&domain);
+    let ear = ear();
     let talker = supervised(&domain, &ear, Some("hang-discovery"));
     talker.wait_for_line("has hung", Duration::from_secs(60));
     // What was said until then.

@@ -139,17 +139,16 @@ fn set_aside(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use rosless_tests::Scratch;
+
     use super::*;
     use crate::controller::sessions::Remembered;
 
-    /// A folder that is gone when the test is.
-    struct Folder(PathBuf);
+    struct Folder(Scratch);
 
     impl Folder {
-        fn new(name: &str) -> Self {
-            let folder = std::env::temp_dir().join(format!("rosless-state-{name}-{}", std::process::id()));
-            drop(fs::remove_dir_all(&folder));
-            Self(folder)
+        fn new() -> Self {
+            Self(Scratch::make())
         }
 
         fn open(&self) -> StateFile {
@@ -162,12 +161,6 @@ mod tests {
 
         fn has(&self, file: &str) -> bool {
             self.0.join(file).exists()
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            drop(fs::remove_dir_all(&self.0));
         }
     }
 
@@ -186,7 +179,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_read_by_the_next() {
-        let folder = Folder::new("kept");
+        let folder = Folder::new();
         let mut file = folder.open();
         let memory = with("s");
         file.keep(&memory).unwrap();
@@ -203,7 +196,7 @@ mod tests {
 
     #[test]
     fn no_number_is_given_again_when_one_of_the_two_files_breaks_or_vanishes() {
-        let folder = Folder::new("one");
+        let folder = Folder::new();
         let mut file = folder.open();
         file.keep(&with("s")).unwrap();
         assert_eq!(file.next_take().unwrap(), "take_001");
@@ -225,7 +218,7 @@ mod tests {
 
     #[test]
     fn where_both_are_broken_takes_are_numbered_only_above_one_that_was_named() {
-        let folder = Folder::new("both");
+        let folder = Folder::new();
         folder.open().next_take().unwrap();
         for file in ["sessions-7.json", "sessions-7.copy.json"] {
             folder.spoil(file);

@@ -39,7 +39,11 @@ impl Default for Liveness {
 
 impl Liveness {
   pub(crate) fn turn(&self) {
-    let now = self.0.made.elapsed().as_millis();
+    self.turn_at(Instant::now());
+  }
+
+  pub(crate) fn turn_at(&self, now: Instant) {
+    let now = now.saturating_duration_since(self.0.made).as_millis();
     self.0.last_turn.store(u64::try_from(now).unwrap_or(u64::MAX), Ordering::Relaxed);
     if cfg!(debug_assertions) {
       match self.0.fault.load(Ordering::Relaxed) {

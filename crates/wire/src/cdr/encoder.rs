@@ -1,7 +1,10 @@
 use super::{ByteOrder, HEADER_LEN};
 
-/// Writes a payload. The buffer is zeroed ahead, as long as the value will need, so that writing is a copy and
-/// padding is a step.
+/// How far a long payload is zeroed ahead. What is written in bulk beyond that is written once.
+pub(super) const AHEAD: usize = 16 * 1024;
+
+/// Writes a payload. The buffer is zeroed ahead, as long as the value will need or [`AHEAD`], so that writing is a copy
+/// and padding is a step.
 #[derive(Debug)]
 pub struct Encoder {
     out: Vec<u8>,
@@ -22,8 +25,9 @@ impl Encoder {
         self.at
     }
 
-    /// The buffer: the payload, and behind it the zeros that were not needed.
-    pub fn into_buffer(self) -> Vec<u8> {
+    /// The payload with zeros behind it, `len` bytes in all.
+    pub(super) fn padded_to(mut self, len: usize) -> Vec<u8> {
+        self.out.resize(len, 0);
         self.out
     }
 
@@ -68,10 +72,24 @@ impl Encoder {
         }
     }
 
-    /// Only needed when the buffer was not sized by the value.
+    /// Only needed in long payloads, and when the buffer was not sized by the value.
     #[cold]
     fn grow(&mut self) {
+        let ahead = (self.at + AHEAD).min(self.out.capacity());
+        self.out.resize(ahead.max(self.at), 0);
+    }
+
+    /// Whether so many bytes are more than is zeroed ahead, and worth to be written without that.
+    #[inline]
+    pub(super) fn is_bulk(&self, len: usize) -> bool {
+        len >= AHEAD && self.at + len > self.out.len()
+    }
+
+    /// Appends part of a [bulk](Self::is_bulk).
+    pub(super) fn extend(&mut self, bytes: &[u8]) {
         self.out.resize(self.at, 0);
+        self.out.extend_from_slice(bytes);
+        self.at = self.out.len();
     }
 
     /// Appends bytes as they are.

@@ -153,9 +153,16 @@ pub fn to_bytes<T: Cdr>(value: &T, order: ByteOrder) -> Vec<u8> {
 /// fragmented samples of any other length.
 pub fn to_payload<T: Cdr>(value: &T) -> Vec<u8> {
     let len = aligned(HEADER_LEN + value.end(0), 4);
-    let mut encoder = Encoder::new(vec![0; len], ByteOrder::Little);
+    let zeros = if len <= 2 * encoder::AHEAD {
+        vec![0; len]
+    } else {
+        let mut zeros = Vec::with_capacity(len);
+        zeros.resize(encoder::AHEAD, 0);
+        zeros
+    };
+    let mut encoder = Encoder::new(zeros, ByteOrder::Little);
     value.encode(&mut encoder);
-    encoder.into_buffer()
+    encoder.padded_to(len)
 }
 
 /// Decodes a payload of either byte order; bytes behind the value are ignored.

@@ -1,7 +1,7 @@
 use super::{ByteOrder, Cdr, Decoder, Encoder, Error, aligned};
 
 macro_rules! primitive {
-    ($($type:ty)*) => {$(
+    ($($type:ty, $as_octets:expr;)*) => {$(
         impl Cdr for $type {
             const MIN_SIZE: usize = size_of::<$type>();
 
@@ -41,6 +41,20 @@ macro_rules! primitive {
                 }
                 encoder.align(Self::MIN_SIZE);
                 let order = encoder.order();
+                if order == ByteOrder::Little && encoder.is_bulk(size_of_val(items)) {
+                    let as_octets: fn(&[Self]) -> Option<&[u8]> = $as_octets;
+                    if let Some(octets) = as_octets(items) {
+                        return encoder.extend(octets);
+                    }
+                    let mut block = [[0; Self::MIN_SIZE]; 512];
+                    for items in items.chunks(block.len()) {
+                        for (chunk, item) in block.iter_mut().zip(items) {
+                            *chunk = item.to_le_bytes();
+                        }
+                        encoder.extend(block[..items.len()].as_flattened());
+                    }
+                    return;
+                }
                 let (chunks, _) = encoder.slot(size_of_val(items)).as_chunks_mut();
                 match order {
                     ByteOrder::Little => {
@@ -82,7 +96,18 @@ macro_rules! primitive {
     )*};
 }
 
-primitive!(u8 i8 u16 i16 u32 i32 u64 i64 f32 f64);
+primitive! {
+    u8, |items| Some(items);
+    i8, |_| None;
+    u16, |_| None;
+    i16, |_| None;
+    u32, |_| None;
+    i32, |_| None;
+    u64, |_| None;
+    i64, |_| None;
+    f32, |_| None;
+    f64, |_| None;
+}
 
 impl Cdr for bool {
     const MIN_SIZE: usize = 1;

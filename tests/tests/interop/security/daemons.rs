@@ -5,7 +5,7 @@ use std::{
     process::{Command, Output},
 };
 
-use rosless_tests::{Daemon, DomainLease, secured_binaries};
+use rosless_tests::{Daemon, DomainLease, Scratch, secured_binaries};
 
 const POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/policies/lab.policy.xml");
 
@@ -14,14 +14,15 @@ struct Shop {
     domain: DomainLease,
     programs: PathBuf,
     keys: PathBuf,
+    _folder: Scratch,
 }
 
 impl Shop {
     fn new(programs: &[&str]) -> Self {
         let programs = secured_binaries(programs);
         let domain = DomainLease::acquire();
-        let keys = std::env::temp_dir().join(format!("rosless-lab-{}-{}", std::process::id(), domain.id()));
-        let shop = Self { domain, programs, keys };
+        let folder = Scratch::make();
+        let shop = Self { domain, programs, keys: folder.join("keys"), _folder: folder };
         let keys = shop.keys.to_str().unwrap();
         shop.works(None, &["rosless", "security", "generate_artifacts", "-k", keys, "-p", POLICY]);
         shop
@@ -64,12 +65,6 @@ impl Shop {
 
     fn daemon(&self, enclave: &str, line: &[&str]) -> Daemon {
         Daemon::spawn(self.command(Some(enclave), line))
-    }
-}
-
-impl Drop for Shop {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.keys);
     }
 }
 
@@ -129,4 +124,35 @@ fn arm_robot_and_mechanism_move_for_the_operator_only() {
     for daemon in daemons {
         assert!(!daemon.output().contains("[ERROR]"), "{}", daemon.output());
     }
+}
+
+#[test]
+fn companions_and_console_have_what_they_need_and_no_more() {
+    let shop = Shop::new(&["rosless", "mocap-companion", "rosless-console"]);
+    let daemons = [
+        shop.daemon("/companion/markers", &["mocap-companion", "markers"]),
+        shop.daemon("/companion/visualise", &["mocap-companion", "visualise"]),
+        shop.daemon("/companion/ground_truth", &["mocap-companion", "ground-truth"]),
+        shop.daemon("/console", &["rosless-console", "--port", "0"]),
+    ];
+    for (daemon, line) in daemons.iter().zip(["is ready", "is ready", "is ready", "serving pages"]) {
+        daemon.wait_for_line(line, crate::ours::PATIENCE);
+    }
+    let once = ["rosless", "topic", "echo", "--once", "--timeout", "20"];
+    for topic in ["/markers", "/visualization_marker"] {
+        let shown = shop.works(Some("/observer"), &[&once[..], &[topic]].concat());
+        assert!(shown.contains("markers:"), "{shown}");
+    }
+    // What is not theirs is refused at the start.
+    for (enclave, command) in [("/companion/markers", "visualise"), ("/companion/visualise", "ground-truth")]
+    {
+        let (output, said) = shop.run(Some(enclave), &["mocap-companion", command]);
+        assert!(!output.status.success() && said.contains("the permissions of the enclave"), "{said}");
+    }
+    for daemon in &daemons {
+        assert!(!daemon.output().contains("[ERROR]"), "{}", daemon.output());
+    }
+    // Nobody has told where on the robot the rigid body sits: it is asked, and says so.
+    let (_, said) = shop.run(Some("/operator"), &["mocap-companion", "set-origin"]);
+    assert!(said.contains("the origin was not set"), "{said}");
 }

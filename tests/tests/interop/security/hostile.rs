@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rosless_graph::ContextOptions;
+use rosless_graph::{ContextOptions, Publisher, Subscription};
 use rosless_tests::Vendor;
 use rosless_wire::{Message, names, std_msgs::msg::String as Text};
 
@@ -71,40 +71,70 @@ fn resident() -> u64 {
     pages.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
 }
 
+/// Two members that have met, and what strangers know of them.
+struct Members {
+    lab: Lab,
+    a: Speaker,
+    b: Speaker,
+    talker: Publisher<Text>,
+    listener: Subscription<Vec<String>>,
+    /// Who of them was announced, and how.
+    victim: Prefix,
+    packet: Vec<u8>,
+    socket: UdpSocket,
+    resident: u64,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Members {
+    fn met() -> Self {
+        let alone = alone_with_the_flood();
+        let lab = Lab::new(&["/a", "/b", "/late"]);
+        let mut a = Speaker::new(lab.options("/a"), "a");
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, port(&lab, 5))).unwrap();
+        let mut b = Speaker::new(lab.options("/b"), "b");
+        let (talker, listener) = (a.talker(), b.listen());
+        turn_until("a and b met", &mut [&mut a, &mut b], |_| {
+            talker.matched() == 1 && listener.matched() == 1
+        });
+        let (victim, packet) = announcement(&socket);
+        let resident = resident();
+        Self { lab, a, b, talker, listener, victim, packet, socket, resident, _alone: alone }
+    }
+
+    /// Somebody who comes when the strangers have come, and is heard.
+    fn meet_another(&mut self) {
+        let mut late = Speaker::new(self.lab.options("/late"), "late");
+        let (talker, listener) = (&self.talker, late.listen());
+        let all = &mut [&mut self.a, &mut self.b, &mut late];
+        turn_until("a newcomer is met", all, |_| talker.matched() == 2 && listener.matched() == 1);
+        let before = all[1].heard.len();
+        assert!(talker.publish(&Text { data: "still here".into() }));
+        turn_until("both hear", all, |all| all[1].heard.len() > before && !all[2].heard.is_empty());
+    }
+
+    #[track_caller]
+    fn memory_is_bounded(&self) {
+        const ALLOWANCE: u64 = 64 << 20;
+        let more = resident().saturating_sub(self.resident);
+        assert!(more < ALLOWANCE, "the strangers took {} MB", more >> 20);
+    }
+}
+
 #[test]
 fn thousands_who_begin_a_handshake_keep_nobody_out_and_fill_no_memory() {
     const STRANGERS: u32 = 3000;
-    const ALLOWANCE: u64 = 64 << 20;
-    let _alone = alone_with_the_flood();
-    let lab = Lab::new(&["/a", "/b", "/late"]);
-    let mut a = Speaker::new(lab.options("/a"), "a");
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, port(&lab, 5))).unwrap();
-    let mut b = Speaker::new(lab.options("/b"), "b");
-    let talker = a.talker();
-    let listener = b.listen();
-    turn_until("a and b met", &mut [&mut a, &mut b], |_| talker.matched() == 1 && listener.matched() == 1);
-    let (victim, packet) = announcement(&socket);
-    let before = resident();
+    let mut members = Members::met();
     for stranger in 0..STRANGERS {
-        let packet = renamed(&packet, victim, invented(stranger));
-        socket.send_to(&packet, (Ipv4Addr::LOCALHOST, port(&lab, 0))).unwrap();
+        let packet = renamed(&members.packet, members.victim, invented(stranger));
+        members.socket.send_to(&packet, (Ipv4Addr::LOCALHOST, port(&members.lab, 0))).unwrap();
         if stranger % 16 == 0 {
-            a.turn();
-            b.turn();
+            members.a.turn();
+            members.b.turn();
         }
     }
-    let mut late = Speaker::new(lab.options("/late"), "late");
-    let heard = late.listen();
-    turn_until("the newcomer is met", &mut [&mut a, &mut b, &mut late], |_| {
-        talker.matched() == 2 && heard.matched() == 1
-    });
-    assert!(talker.publish(&Text { data: "still here".into() }));
-    turn_until("both heard", &mut [&mut a, &mut b, &mut late], |speakers| {
-        !speakers[1].heard.is_empty() && !speakers[2].heard.is_empty()
-    });
-    let more = resident().saturating_sub(before);
-    eprintln!("{STRANGERS} strangers took {} MB", more >> 20);
-    assert!(more < ALLOWANCE, "{STRANGERS} strangers took {} MB", more >> 20);
+    members.meet_another();
+    members.memory_is_bounded();
 }
 
 /// A message of a handshake without any content, in the words of `from`, as the answer to message `number` of `to`.
@@ -228,21 +258,12 @@ fn invented(stranger: u32) -> Prefix {
 
 #[test]
 fn an_endless_flood_of_handshakes_stalls_nobody_and_fills_no_memory() {
-    const ALLOWANCE: u64 = 64 << 20;
     const FLOODED: Duration = Duration::from_secs(6);
-    let _alone = alone_with_the_flood();
-    let lab = Lab::new(&["/a", "/b", "/late"]);
-    let mut a = Speaker::new(lab.options("/a"), "a");
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, port(&lab, 5))).unwrap();
-    let mut b = Speaker::new(lab.options("/b"), "b");
-    let talker = a.talker();
-    let listener = b.listen();
-    turn_until("a and b met", &mut [&mut a, &mut b], |_| talker.matched() == 1 && listener.matched() == 1);
-    let (victim, packet) = announcement(&socket);
-    let us = a.node.context().gid().prefix().0;
-    let before = resident();
+    let mut members = Members::met();
+    let us = members.a.node.context().gid().prefix().0;
+    let (victim, packet) = (members.victim, members.packet.clone());
     // Each comes, and says all that can be said in a handshake, in its own name and in that of a member.
-    let flood = Flood::begin(&lab, move |stranger| {
+    let flood = Flood::begin(&members.lab, move |stranger| {
         let name = invented(stranger);
         let mut packets = vec![renamed(&packet, victim, name)];
         for step in ["Req", "Reply", "Final"] {
@@ -254,21 +275,16 @@ fn an_endless_flood_of_handshakes_stalls_nobody_and_fills_no_memory() {
     let begin = Instant::now();
     let mut said = 0;
     while begin.elapsed() < FLOODED {
-        assert!(talker.publish(&Text { data: said.to_string() }));
+        assert!(members.talker.publish(&Text { data: said.to_string() }));
         said += 1;
-        turn_until("heard in the flood", &mut [&mut a, &mut b], |speakers| speakers[1].heard.len() >= said);
-        let more = resident().saturating_sub(before);
-        assert!(more < ALLOWANCE, "the flood took {} MB", more >> 20);
+        let Members { a, b, .. } = &mut members;
+        turn_until("heard in the flood", &mut [a, b], |speakers| speakers[1].heard.len() >= said);
+        members.memory_is_bounded();
     }
-    assert_eq!((talker.matched(), listener.matched()), (1, 1), "members stay");
+    assert_eq!((members.talker.matched(), members.listener.matched()), (1, 1), "members stay");
     let strangers = flood.end();
-    eprintln!("{strangers} strangers took {} MB", resident().saturating_sub(before) >> 20);
     assert!(strangers > 1000, "{strangers} are no flood");
-    let mut late = Speaker::new(lab.options("/late"), "late");
-    let heard = late.listen();
-    turn_until("a newcomer is met behind the flood", &mut [&mut a, &mut b, &mut late], |_| {
-        talker.matched() == 2 && heard.matched() == 1
-    });
+    members.meet_another();
 }
 
 #[test]

@@ -9,7 +9,6 @@ mod vendors;
 use std::{
     path::{Path, PathBuf},
     process::Command,
-    sync::atomic::{AtomicU32, Ordering},
     time::{Duration, Instant},
 };
 
@@ -23,7 +22,7 @@ use rosless_keystore::{
     permissions::governance_xml,
     policy::{Act, Enclave, Rule},
 };
-use rosless_tests::{Daemon, DomainLease, ForeignPeer, Vendor};
+use rosless_tests::{Daemon, DomainLease, ForeignPeer, Scratch, Vendor};
 use rosless_wire::std_msgs::msg::String as Text;
 
 use crate::ours::PATIENCE;
@@ -44,6 +43,7 @@ struct Lab {
     domain: DomainLease,
     keystore: Keystore,
     root: PathBuf,
+    _folder: Scratch,
 }
 
 impl Lab {
@@ -52,9 +52,8 @@ impl Lab {
     }
 
     fn governed(governance: Governance, enclaves: &[&str]) -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let root = std::env::temp_dir().join(format!("rosless-keystore-{}-{count}", std::process::id()));
+        let folder = Scratch::make();
+        let root = folder.join("keys");
         let domain = DomainLease::acquire();
         let keystore = Keystore::create(&root, domain.id(), Utc::now()).unwrap();
         let sros2 = governance_xml(domain.id());
@@ -72,7 +71,7 @@ impl Lab {
         for enclave in enclaves {
             keystore.create_enclave(enclave, domain.id(), Utc::now()).unwrap();
         }
-        Self { domain, keystore, root }
+        Self { domain, keystore, root, _folder: folder }
     }
 
     fn options(&self, enclave: &str) -> ContextOptions {
@@ -87,12 +86,6 @@ impl Lab {
         let rule = |&(act, name): &(Act, &str)| Rule { allowed: true, act, name: name.to_owned() };
         let enclave = Enclave { path: enclave.to_owned(), rules: rules.iter().map(rule).collect() };
         self.keystore.set_permissions(&enclave, self.domain.id()).unwrap();
-    }
-}
-
-impl Drop for Lab {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.root);
     }
 }
 

@@ -67,10 +67,10 @@ impl Outbox {
     self.is_open = true;
   }
 
-  /// Everything, to be sent. Gathers no more.
-  pub fn close(&mut self) -> BTreeMap<Place, Waiting> {
+  /// Everything, to be sent, if there is anything. Gathers no more.
+  pub fn close(&mut self) -> Option<BTreeMap<Place, Waiting>> {
     self.is_open = false;
-    std::mem::take(&mut self.waiting)
+    (!self.waiting.is_empty()).then(|| std::mem::take(&mut self.waiting))
   }
 
   /// Takes a datagram of ours, which is to be `limit` long at most with all that goes along. Returns what has to be sent

@@ -4,7 +4,8 @@
 //! it is full: what is sent faster than the peer's process gets to run is lost, and
 //! has to be asked for and sent once more. So the participant sends the fragments of
 //! its large samples, and their repairs, in small portions. The portion shrinks when
-//! fragments are asked for again, and grows while none are.
+//! fragments are asked for again, and grows while none are: by a share of itself until
+//! that happens for the first time, then by and by.
 
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,8 @@ const FIRST_PORTION: usize = 128 * 1024;
 const LARGEST_PORTION: usize = 1024 * 1024;
 /// What the portion grows by with each one that is sent.
 const GROWTH: usize = 512;
+/// That part of it instead, while nothing has been lost.
+const FIRST_GROWTH: usize = 16;
 /// Requests within this time are about the same loss.
 const REACTION_TIME: Duration = Duration::from_millis(10);
 
@@ -27,6 +30,7 @@ pub(crate) struct Pacer {
   left: usize,
   refilled: Instant,
   shrunk: Instant,
+  has_lost: bool,
 }
 
 impl Default for Pacer {
@@ -37,6 +41,7 @@ impl Default for Pacer {
       left: FIRST_PORTION,
       refilled: now,
       shrunk: now,
+      has_lost: false,
     }
   }
 }
@@ -47,7 +52,8 @@ impl Pacer {
     let since = now.saturating_duration_since(self.refilled);
     if since >= INTERVAL {
       if self.left < self.portion {
-        self.portion = (self.portion + GROWTH).min(LARGEST_PORTION);
+        let growth = if self.has_lost { GROWTH } else { self.portion / FIRST_GROWTH };
+        self.portion = (self.portion + growth).min(LARGEST_PORTION);
       }
       self.left = self.portion;
       self.refilled = now;
@@ -62,6 +68,7 @@ impl Pacer {
 
   /// Fragments were asked for that had been sent.
   pub fn lost(&mut self, now: Instant) {
+    self.has_lost = true;
     if now.saturating_duration_since(self.shrunk) >= REACTION_TIME {
       self.shrunk = now;
       self.portion = (self.portion * 3 / 4).max(SMALLEST_PORTION);

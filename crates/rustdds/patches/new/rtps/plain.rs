@@ -6,13 +6,16 @@ use enumflags2::BitFlags;
 use crate::{
   dds::ddsdata::DDSData,
   messages::{
+    header::Header,
+    protocol_id::ProtocolId,
     protocol_version::ProtocolVersion,
     submessages::{
       heartbeat::Heartbeat, info_destination::InfoDestination, info_timestamp::InfoTimestamp,
       submessage::{ReaderSubmessage, WriterSubmessage}, submessage_header::SubmessageHeader,
       submessage_kind::SubmessageKind,
-      submessages::{AckNack, Data, InterpreterSubmessage},
+      submessages::{AckNack, DATA_Flags, Data, HEARTBEAT_Flags, InterpreterSubmessage},
     },
+    validity_trait::Validity,
     vendor_id::VendorId,
   },
   rtps::submessage::{Submessage, SubmessageBody},
@@ -24,7 +27,7 @@ use crate::{
   Timestamp,
 };
 #[cfg(debug_assertions)]
-use crate::rtps::MessageBuilder;
+use crate::rtps::{Message, MessageBuilder};
 
 const LITTLE_ENDIAN: u8 = 1;
 const FINAL: u8 = 2;
@@ -117,6 +120,127 @@ pub(crate) fn read(buffer: &mut Bytes) -> Option<Submessage> {
   Some(submessage)
 }
 
+/// A datagram with one sample for all readers of its writer, as [`datagram`] makes it.
+#[derive(Debug)]
+pub(crate) struct Sample {
+  pub header: Header,
+  pub timestamp: Option<Timestamp>,
+  pub data: Data,
+  pub data_flags: BitFlags<DATA_Flags>,
+  pub heartbeat: Option<(Heartbeat, BitFlags<HEARTBEAT_Flags>)>,
+}
+
+/// Reads such a datagram. None if it is, or may be, anything else: [`Message::read_from_buffer`] knows.
+pub(crate) fn sample(datagram: &Bytes) -> Option<Sample> {
+  let bytes = |at: usize| datagram.get(at..)?.first_chunk::<4>().copied();
+  let word = |at: usize| bytes(at).map(u32::from_le_bytes);
+  // Those that nobody reaches by counting are put right the long way.
+  let number = |at: usize| {
+    let high = word(at).filter(|high| *high < 0x4000_0000)?;
+    Some(SequenceNumber::new((i64::from(high) << 32) + i64::from(word(at + 4)?)))
+  };
+  let [major, minor, vendor_0, vendor_1] = bytes(4)?;
+  let header = Header {
+    protocol_id: ProtocolId::PROTOCOL_RTPS,
+    protocol_version: ProtocolVersion { major, minor },
+    vendor_id: VendorId {
+      vendor_id: [vendor_0, vendor_1],
+    },
+    guid_prefix: GuidPrefix { bytes: *datagram.get(8..)?.first_chunk()? },
+  };
+  if bytes(0)? != *b"RTPS" || !header.valid() {
+    return None;
+  }
+  let mut at = 20;
+  let mut timestamp = None;
+  if bytes(at)? == [0x09, LITTLE_ENDIAN, 8, 0] {
+    let ticks = (u64::from(word(at + 4)?) << 32) + u64::from(word(at + 8)?);
+    timestamp = Some(Timestamp::from_ticks(ticks));
+    at += 12;
+  }
+  let [0x15, flags, low, high] = bytes(at)? else {
+    return None;
+  };
+  let end = at + 4 + usize::from(u16::from_le_bytes([low, high]));
+  let reader_id = [0; 4];
+  let is_plain = flags == LITTLE_ENDIAN | WITH_DATA
+    && datagram.get(at + 6..at + 8)? == [16, 0]
+    && bytes(at + 8)? == reader_id
+    && (at + 24..=datagram.len()).contains(&end);
+  if !is_plain {
+    return None;
+  }
+  let reader_id = EntityId::from_slice(reader_id);
+  let writer = bytes(at + 12)?;
+  let writer_id = EntityId::from_slice(writer);
+  let data = Data {
+    reader_id,
+    writer_id,
+    writer_sn: number(at + 16)?,
+    inline_qos: None,
+    serialized_payload: Some(datagram.slice(at + 24..end)),
+  };
+  let data_flags = BitFlags::from_bits_truncate(flags);
+  let heartbeat = if end == datagram.len() {
+    None
+  } else {
+    let [0x07, flags, 28, 0] = bytes(end)? else {
+      return None;
+    };
+    let is_plain = flags & !FINAL == LITTLE_ENDIAN
+      && datagram.len() == end + 32
+      && bytes(end + 4)? == [0; 4]
+      && bytes(end + 8)? == writer;
+    if !is_plain {
+      return None;
+    }
+    let heartbeat = Heartbeat {
+      reader_id,
+      writer_id,
+      first_sn: number(end + 12)?,
+      last_sn: number(end + 20)?,
+      count: word(end + 28)? as i32,
+    };
+    Some((heartbeat, BitFlags::from_bits_truncate(flags)))
+  };
+  let sample = Sample {
+    header,
+    timestamp,
+    data,
+    data_flags,
+    heartbeat,
+  };
+  // In tests, fuzzing included, whatever is read here is read twice.
+  #[cfg(debug_assertions)]
+  assert_eq!(sample.as_bodies(), bodies_the_long_way(datagram), "{datagram:?}");
+  Some(sample)
+}
+
+#[cfg(debug_assertions)]
+impl Sample {
+  fn as_bodies(&self) -> Option<(Header, Vec<SubmessageBody>)> {
+    let flags = BitFlags::from_bits_truncate(LITTLE_ENDIAN);
+    let timestamp = self.timestamp.map(|timestamp| {
+      let timestamp = Some(timestamp);
+      let read = InterpreterSubmessage::InfoTimestamp(InfoTimestamp { timestamp }, flags);
+      SubmessageBody::Interpreter(read)
+    });
+    let data = WriterSubmessage::Data(self.data.clone(), self.data_flags);
+    let heartbeat = self.heartbeat.as_ref().map(|(heartbeat, flags)| {
+      SubmessageBody::Writer(WriterSubmessage::Heartbeat(heartbeat.clone(), *flags))
+    });
+    let bodies = timestamp.into_iter().chain([SubmessageBody::Writer(data)]).chain(heartbeat);
+    Some((self.header, bodies.collect()))
+  }
+}
+
+#[cfg(debug_assertions)]
+fn bodies_the_long_way(datagram: &Bytes) -> Option<(Header, Vec<SubmessageBody>)> {
+  let message = Message::read_from_buffer(datagram).ok()?;
+  let bodies = message.submessages.into_iter().map(|submessage| submessage.body);
+  Some((message.header, bodies.collect()))
+}
+
 /// Whether a sample needs no inline QoS, and ends where a submessage may.
 pub(crate) fn is_plain(change: &CacheChange) -> bool {
   let DDSData::Data { serialized_payload } = &change.data_value else {
@@ -128,19 +252,21 @@ pub(crate) fn is_plain(change: &CacheChange) -> bool {
     && length <= usize::from(u16::MAX) - 20
 }
 
-/// The datagram with this sample, which [is plain](is_plain), for all readers of its
+/// Puts the datagram with this sample, which [is plain](is_plain), for all readers of its
 /// writer, and with the HEARTBEAT that tells the first number there is, its own count and
-/// whether it is final.
+/// whether it is final, in the place of what was there.
 pub(crate) fn datagram(
   change: &CacheChange,
   heartbeat: Option<(SequenceNumber, i32, bool)>,
-) -> Vec<u8> {
+  datagram: &mut Vec<u8>,
+) {
+  datagram.clear();
   let DDSData::Data { serialized_payload } = &change.data_value else {
-    return Vec::new();
+    return;
   };
   let GUID { prefix, entity_id } = change.writer_guid;
   let length = serialized_payload.len_serialized();
-  let mut datagram = Vec::with_capacity(20 + 12 + 24 + length + 32);
+  datagram.reserve(20 + 12 + 24 + length + 32);
   let number = |datagram: &mut Vec<u8>, number: SequenceNumber| {
     let number = i64::from(number);
     datagram.extend_from_slice(&((number >> 32) as i32).to_le_bytes());
@@ -164,23 +290,22 @@ pub(crate) fn datagram(
   }
   let [low, high] = (20 + length as u16).to_le_bytes();
   datagram.extend_from_slice(&[0x15, LITTLE_ENDIAN | WITH_DATA, low, high, 0, 0, 16, 0]);
-  from_writer_to_all(&mut datagram);
-  number(&mut datagram, change.sequence_number);
+  from_writer_to_all(datagram);
+  number(datagram, change.sequence_number);
   datagram.extend_from_slice(&serialized_payload.representation_identifier.bytes);
   datagram.extend_from_slice(&serialized_payload.representation_options);
   datagram.extend_from_slice(&serialized_payload.value);
   if let Some((first, count, is_final)) = heartbeat {
     let flags = if is_final { LITTLE_ENDIAN | FINAL } else { LITTLE_ENDIAN };
     datagram.extend_from_slice(&[0x07, flags, 28, 0]);
-    from_writer_to_all(&mut datagram);
-    number(&mut datagram, first);
-    number(&mut datagram, change.sequence_number);
+    from_writer_to_all(datagram);
+    number(datagram, first);
+    number(datagram, change.sequence_number);
     datagram.extend_from_slice(&count.to_le_bytes());
   }
   // In tests whatever is written here is written twice.
   #[cfg(debug_assertions)]
-  assert_eq!(datagram, the_long_way(change, heartbeat));
-  datagram
+  assert_eq!(*datagram, the_long_way(change, heartbeat));
 }
 
 #[cfg(debug_assertions)]
