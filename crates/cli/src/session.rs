@@ -21,6 +21,8 @@ use crate::{
 
 /// A graph that is not complete by then is looked at as it is.
 const LONGEST_DISCOVERY: Duration = Duration::from_secs(4);
+/// Somebody who is asked for by name is likely there, and may only be late: its host may be very busy.
+const DOUBT: Duration = Duration::from_secs(1);
 /// Conditions that depend on the clock are looked at this often.
 const TICK: Duration = Duration::from_millis(50);
 /// For what ends by other means than a time limit.
@@ -211,7 +213,11 @@ impl<S: 'static> Session<S> {
     /// When there is none of that name, with the names that come near.
     pub fn find_node(&self, name: &str) -> Result<String> {
         let name = absolute(name);
-        let graph = self.discover(|graph| graph.has_node(&name))?;
+        let mut graph = self.discover(|graph| graph.has_node(&name))?;
+        if !graph.has_node(&name) && self.spin_time.is_none() {
+            self.run_until(DOUBT, || self.graph().has_node(&name))?;
+            graph = self.graph();
+        }
         if graph.has_node(&name) {
             return Ok(name);
         }
