@@ -3,7 +3,7 @@ use super::{ByteOrder, HEADER_LEN};
 /// How far a long payload is zeroed ahead. What is written in bulk beyond that is written once.
 pub(super) const AHEAD: usize = 16 * 1024;
 
-/// Writes a payload. The buffer is zeroed ahead, as long as the value will need or [`AHEAD`], so that writing is a copy
+/// Writes a payload. The buffer is zeroed ahead, as long as the value will need or `AHEAD`, so that writing is a copy
 /// and padding is a step.
 #[derive(Debug)]
 pub struct Encoder {
