@@ -149,6 +149,8 @@ pub(crate) struct RawSample {
     pub(crate) info: SampleInfo,
     /// DDS-RPC: which request this answers, or to whom the answer goes.
     pub(crate) related: Option<(Gid, i64)>,
+    /// There was no other when it was taken.
+    pub(crate) is_last: bool,
 }
 
 impl RawSample {
@@ -256,6 +258,7 @@ impl RawReader {
                 sequence_number,
             },
             related: sample.related_sample_identity.map(identity),
+            is_last: sample.is_last,
         }))
     }
 }

@@ -131,10 +131,15 @@ impl Inbox {
     /// Takes samples and hands the good ones on; `true` when there may be more.
     pub(crate) fn take(&self, mut deliver: impl FnMut(RawSample)) -> bool {
         let mut looked: Option<Instant> = None;
+        let mut may_be_more = true;
         for _ in 0..BATCH {
             let is_late = || self.depth.is_some() && looked.is_none_or(|looked| looked.elapsed() > SLOW);
-            if self.waiting.borrow().is_empty() || is_late() {
-                self.look();
+            let is_empty = self.waiting.borrow().is_empty();
+            if is_empty && !may_be_more {
+                return false;
+            }
+            if is_empty || is_late() {
+                may_be_more = self.look();
                 if self.waiting.borrow().is_empty() {
                     return false;
                 }
@@ -151,24 +156,31 @@ impl Inbox {
         true
     }
 
-    /// Moves what has come to the waiting samples and drops those beyond the depth, the oldest first.
-    fn look(&self) {
+    /// Moves what has come to the waiting samples and drops those beyond the depth, the oldest first. Whether there may be
+    /// more to take.
+    fn look(&self) -> bool {
         let mut waiting = self.waiting.borrow_mut();
         // What must all be kept is taken one by one, so that DDS knows how much still waits.
         let mut more = self.depth.map_or(1, |depth| depth.max(LOOK_AHEAD));
         while more > 0 {
             match self.reader.borrow().take() {
-                Ok(None) => return,
+                Ok(None) => return false,
                 Ok(Some(sample)) => {
                     more -= 1;
+                    // Those that keep all have to say that there is room again.
+                    let is_last = sample.is_last && self.depth.is_some();
                     waiting.push_back(sample);
                     if self.depth.is_some_and(|depth| waiting.len() > depth) {
                         waiting.pop_front();
+                    }
+                    if is_last {
+                        return false;
                     }
                 }
                 Err(reason) => self.undecodable(None, &reason),
             }
         }
+        true
     }
 
     /// Counts gaps, and refuses writers that announced another type.

@@ -27,7 +27,7 @@ use common::{
 };
 use heartbeats::Heartbeats;
 use rosless_tests::{eventually, DomainLease};
-use rustdds::{bytes::Bytes, DomainParticipant, RTPSEntity, SequenceNumber};
+use rustdds::{bytes::Bytes, policy, DomainParticipant, QosPolicies, RTPSEntity, SequenceNumber};
 
 const READERS: usize = 40;
 
@@ -252,6 +252,56 @@ fn what_is_answered_is_acknowledged_with_the_answer() {
     });
 }
 
+/// Before: up to 8192 samples, as if somebody might ask for them, of each topic that nobody reads or that only those read who
+/// never acknowledge anything. Daemons grew for hours.
+#[test]
+fn of_what_nobody_waits_for_as_much_is_kept_as_late_joiners_get() {
+    const DEPTH: i64 = 3;
+    const WRITTEN: i64 = 100;
+    let lease = DomainLease::acquire();
+    let ours = local(lease.id()).build().expect("participant");
+    let qos = QosPolicies::builder()
+        .reliability(policy::Reliability::Reliable { max_blocking_time: rustdds::Duration::from_millis(100) })
+        .durability(policy::Durability::TransientLocal)
+        .history(policy::History::KeepLast { depth: DEPTH as i32 })
+        .build();
+    let writer = writer(&ours, "t", &qos);
+    let our_writer: [u8; 4] = writer.guid().to_bytes()[12..].try_into().expect("an entity id");
+    // It hears all, and says nothing.
+    let silent = local(lease.id()).build().expect("participant");
+    let silent = reader(&silent, "t", &common::best_effort());
+    eventually("somebody hears it", SOON, || {
+        write(&writer, vec![0; 8]);
+        !take(&silent).is_empty()
+    });
+    for _ in 0..WRITTEN {
+        write(&writer, vec![0; 8]);
+    }
+    // Cleaning comes every six seconds.
+    eventually("the last three are left", 2 * SOON, || {
+        let mut peer = ScriptedPeer::new(&ours, CYCLONE);
+        peer.meet();
+        let reader = Announced { entity: THEIR_READER, topic: "t", reliable: true };
+        let announcement = peer.announcement(1, reader);
+        let heartbeat = peer.heartbeat(SUBSCRIPTIONS_WRITER, 1, 1);
+        peer.say_to_discovery(&[announcement, heartbeat]);
+        let mut range = None;
+        eventually("our writer says what it has", SOON, || {
+            let acknack = peer.acknack(THEIR_READER, our_writer, 1);
+            peer.say(&[acknack]);
+            let heard = peer.listen().into_iter().find(|heard| heard.is(HEARTBEAT, our_writer));
+            range = heard.map(|heard| (heard.sequence(), heard.last_sequence()));
+            range.is_some()
+        });
+        let (first, last) = range.expect("heard");
+        let acknack = peer.acknack(THEIR_READER, our_writer, last + 1);
+        peer.say(&[acknack]);
+        peer.say_goodbye();
+        assert!(last > WRITTEN, "{last}");
+        first == last - DEPTH + 1
+    });
+}
+
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 /// A writer whose samples and answers come when the test says so.
@@ -310,6 +360,25 @@ fn what_is_lost_is_told_of_at_once_a_few_times_and_then_more_slowly() {
     assert_eq!(times, [5, 10, 15, 20, 30, 50, 90, 170]);
 }
 
+/// Before: each writer had a timer that rang once a second, also when nobody was there to be told of anything.
+#[test]
+fn a_writer_that_nobody_waits_for_has_no_timer_of_its_own() {
+    let mut writer = Timed::new();
+    assert_eq!(writer.heartbeats.timer(writer.now), None);
+    assert!(writer.heartbeats.is_due_at_tick(), "it is looked at with all others");
+    writer.write();
+    assert!(!writer.heartbeats.is_due_at_tick(), "what may be lost has a timer");
+    writer.answered_after(2 * MILLISECOND);
+    assert!(writer.heartbeats.is_due_at_tick());
+    assert_eq!(writer.heartbeats.timer(writer.now), None);
+    writer.heartbeats.met(writer.now);
+    assert!(writer.heartbeats.timer(writer.now).is_some_and(|after| after <= 100 * MILLISECOND));
+    // A liveliness that is shorter needs HEARTBEATs more often.
+    let mut lively = Heartbeats::new(300 * MILLISECOND, 100 * MILLISECOND, writer.now);
+    assert_eq!(lively.timer(writer.now), Some(300 * MILLISECOND));
+    assert!(!lively.is_due_at_tick());
+}
+
 /// On a busy machine each repetition that was lost cost as much as the first loss, 20 ms and more.
 #[test]
 fn who_asks_for_what_it_is_missing_is_told_again_as_quickly_as_it_asked() {
@@ -341,7 +410,7 @@ fn who_asks_for_what_it_is_missing_is_told_again_as_quickly_as_it_asked() {
 #[test]
 fn who_was_met_and_does_not_answer_is_asked_again_soon() {
     let mut writer = Timed::new();
-    assert_eq!(writer.heartbeats.timer(writer.now), Some(1000 * MILLISECOND));
+    assert_eq!(writer.heartbeats.timer(writer.now), None);
     writer.now += 300 * MILLISECOND;
     writer.heartbeats.met(writer.now);
     assert_eq!(writer.heartbeats.timer(writer.now), Some(100 * MILLISECOND));

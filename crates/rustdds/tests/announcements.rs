@@ -16,7 +16,7 @@ use std::{
 use common::{
     exchange, local, reader, reliable,
     scripted::{ScriptedPeer, CYCLONE, DATA, OURS, SPDP_WRITER, SUBSCRIPTIONS_READER, SUBSCRIPTIONS_WRITER},
-    writer, SOON,
+    take, write, writer, Reader, SOON,
 };
 use left_behind::LeftBehind;
 use repetitions::Repetitions;
@@ -282,6 +282,60 @@ fn whoever_of_our_kind_is_heard_by_multicast_on_loopback_is_announced_to_there()
         });
         to_each[0] == 0 && to_each[1] > 0
     });
+}
+
+/// Before: to each of them in a datagram of its own.
+#[test]
+fn what_nearly_all_participants_of_a_host_read_is_sent_once_on_loopback() {
+    let lease = DomainLease::acquire();
+    let join = || of_this_host(lease.id(), Duration::from_secs(2));
+    let qos = reliable(100);
+    let ours = join();
+    let (group, _) = on_loopback(lease.id());
+    let writer = writer(&ours, "t", &qos);
+    let own = ours.guid().to_bytes()[..12].to_vec();
+    // Samples of users' writers, which have no key: an INFO_TS comes first.
+    let heard_in_group = || {
+        let mut buffer = [0; 2000];
+        let mut count = 0;
+        while let Ok(length) = group.recv(&mut buffer) {
+            let is_sample = length > 52 && buffer[32] == DATA && buffer[47] == 0x03;
+            count += usize::from(is_sample && buffer[8..20] == own[..]);
+        }
+        count
+    };
+    let joined: Vec<_> = std::iter::repeat_with(join).take(3).collect();
+    let mut readers: Vec<_> = joined.iter().map(|participant| reader(participant, "t", &qos)).collect();
+    let mut number = 0_u64;
+    let mut sent_to_all = |readers: &[Reader], samples: usize| {
+        let _ = heard_in_group();
+        for _ in 0..samples {
+            number += 1;
+            write(&writer, number.to_le_bytes().to_vec());
+            for reader in readers {
+                let mut heard = Vec::new();
+                eventually("it arrives", SOON, || {
+                    heard.extend(take(reader));
+                    heard.last().is_some_and(|last| last[..] == number.to_le_bytes())
+                });
+            }
+        }
+        heard_in_group()
+    };
+    for reader in &readers {
+        let mut heard = Vec::new();
+        eventually("they meet", SOON, || {
+            write(&writer, vec![0; 8]);
+            heard.extend(take(reader));
+            !heard.is_empty()
+        });
+    }
+    eventually("all of them have been heard in the group, and each sample goes there once", SOON, || {
+        sent_to_all(&readers, 10) == 10
+    });
+    // Two are told one by one, and the third that is left is not told at all.
+    readers.pop();
+    eventually("it goes to each of two", SOON, || sent_to_all(&readers, 10) == 0);
 }
 
 /// What is heard on loopback is known to those who speak there. Others would send data to the group, and on a host without

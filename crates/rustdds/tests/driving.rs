@@ -36,7 +36,7 @@ impl Application {
     /// Waits for something to happen, and tells which readers have something.
     fn turn(&mut self) -> Vec<EntityId> {
         let mut ready = Vec::new();
-        let due = self.driver.before_wait(&mut ready).unwrap_or(SOON);
+        let due = self.driver.before_wait(&mut ready, Instant::now()).unwrap_or(SOON);
         let timeout = if ready.is_empty() { due } else { Duration::ZERO };
         self.poll.poll(&mut self.events, Some(timeout)).expect("events");
         self.driver.after_wait(self.events.iter().map(|event| event.token()), &mut ready);
@@ -203,5 +203,5 @@ fn a_blocked_application_hands_over_and_leaves_in_order() {
     drop((to_peer, participant));
     eventually("its goodbye is heard", SOON, || lost(&peer));
     // Nothing is left to be driven.
-    assert_eq!(driver.before_wait(&mut Vec::new()), None);
+    assert_eq!(driver.before_wait(&mut Vec::new(), Instant::now()), None);
 }

@@ -86,6 +86,34 @@ fn all_arrive(history: policy::History, disturbance: Disturbance) {
     assert_eq!((writing.asked(), reading.sent_again()), (0, 0));
 }
 
+/// Before, also what a participant says to itself went over the network, and could get lost there.
+fn what_it_says_to_itself_needs_no_network() {
+    let lease = DomainLease::acquire();
+    let qos = reliable(policy::History::KeepAll);
+    let ours = local(lease.id()).build().expect("participant");
+    let (writer, reader) = (writer(&ours, "t", &qos), reader(&ours, "t", &qos));
+    disturb(Disturbance::default());
+    eventually("they meet", SOON, || {
+        write(&writer, usize::MAX.to_le_bytes().to_vec());
+        !take(&reader).is_empty()
+    });
+    disturb(Disturbance { lost: 100, ..Disturbance::default() });
+    let mut heard = Vec::new();
+    for number in 0..SAMPLES {
+        // It is acknowledged as well, or there would be no room.
+        eventually("there is room", SOON, || {
+            writer.write(Bytes::from(number.to_le_bytes().to_vec()), Some(Timestamp::now())).is_ok()
+        });
+        heard.extend(numbers(&take(&reader)));
+    }
+    eventually("all arrive", SOON, || {
+        heard.extend(numbers(&take(&reader)));
+        heard.last() == Some(&(SAMPLES - 1))
+    });
+    heard.retain(|number| *number != usize::MAX);
+    assert_eq!(heard, (0..SAMPLES).collect::<Vec<_>>());
+}
+
 /// One test, because the disturbance is that of the process.
 #[test]
 fn nothing_reliable_is_lost_doubled_or_reordered() {
@@ -96,4 +124,5 @@ fn nothing_reliable_is_lost_doubled_or_reordered() {
         }
     }
     all_arrive(policy::History::KeepAll, Disturbance { lost: 0, doubled: 30, late: 30 });
+    what_it_says_to_itself_needs_no_network();
 }

@@ -35,8 +35,13 @@ use crate::{
 
 /// The monotonic clock engines are driven with: time since the process first asked.
 pub fn monotonic() -> Duration {
+    monotonic_at(Instant::now())
+}
+
+/// What that clock showed then.
+fn monotonic_at(instant: Instant) -> Duration {
     static START: OnceLock<Instant> = OnceLock::new();
-    START.get_or_init(Instant::now).elapsed()
+    instant.saturating_duration_since(*START.get_or_init(|| instant))
 }
 
 /// The present on both clocks.

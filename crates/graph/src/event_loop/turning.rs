@@ -1,13 +1,18 @@
 //! One turn of the loop after the other: settle, wait, dispatch, timers, engines.
 
-use std::{cell::RefCell, io, rc::Rc, time::Duration};
+use std::{
+    cell::RefCell,
+    io,
+    rc::Rc,
+    time::{Duration, Instant},
+};
 
 use mio::{Events, Token, event};
 use rustdds::driving::EntityId;
 
 use super::{
     ALARM, Core, DISCOVERY, DISCOVERY_INFO, FIRST_SOURCE, INTERFACES, PEERS, SIGNALS, Source, entity,
-    monotonic,
+    monotonic, monotonic_at,
 };
 use crate::{
     Error, Gid, Result,
@@ -71,13 +76,14 @@ impl<S: 'static> Core<S> {
             if self.stopping.replace(false) {
                 return Err(Error::Interrupted);
             }
-            let now = monotonic();
+            let instant = Instant::now();
+            let now = monotonic_at(instant);
             if turned && limit.is_some_and(|limit| limit <= now) {
                 return Ok(false);
             }
             turned = true;
             let deadline = self.next_deadline(app, limit);
-            self.wait(&mut events, deadline, now, &mut readers)?;
+            self.wait(&mut events, deadline, instant, &mut readers)?;
             let left_over = std::mem::take(&mut *self.unfinished.borrow_mut());
             let fed = readers.drain(..).filter_map(|reader| self.readers.borrow().get(&reader).copied());
             ready.extend(events.iter().map(|event| event.token().0).chain(fed).chain(left_over));
@@ -100,10 +106,11 @@ impl<S: 'static> Core<S> {
         &self,
         events: &mut Events,
         deadline: Option<Duration>,
-        now: Duration,
+        now: Instant,
         readers: &mut Vec<EntityId>,
     ) -> Result<()> {
-        let due = self.driver.before_wait(readers);
+        let due = self.driver.before_wait(readers, now);
+        let now = monotonic_at(now);
         let due = due.map(|due| if due.is_zero() { now } else { now + due + GRACE });
         let deadline =
             if readers.is_empty() { [deadline, due].into_iter().flatten().min() } else { Some(now) };

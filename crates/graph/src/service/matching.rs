@@ -142,6 +142,7 @@ mod tests {
                 sequence_number: 1,
             },
             related,
+            is_last: true,
         }
     }
 

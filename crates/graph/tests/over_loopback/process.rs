@@ -137,6 +137,29 @@ fn unusable_settings_are_one_line_and_exit_code_2() {
     }
 }
 
+/// Before: 14 times a second, because each of its writers had timers of its own.
+#[test]
+fn an_idle_node_hardly_wakes_up() {
+    let domain = DomainLease::acquire();
+    let mut listener = example("listener");
+    listener.env("ROS_DOMAIN_ID", domain.id().to_string());
+    let listener = Daemon::spawn(listener);
+    let turns = || -> u64 {
+        let usage = Usage::of(listener.pid()).expect("it runs");
+        usage.threads.iter().map(|thread| thread.turns).sum()
+    };
+    // Announcements are more frequent in the beginning.
+    let watched = Duration::from_secs(3);
+    let mut counted = Vec::new();
+    eventually("it settles", PATIENCE, || {
+        let (before, begin) = (turns(), Instant::now());
+        std::thread::sleep(watched);
+        let rate = (turns() - before) as f64 / begin.elapsed().as_secs_f64();
+        counted.push(rate);
+        rate < 8.0
+    });
+}
+
 #[test]
 fn a_second_signal_ends_a_process_that_cannot_leave() {
     let domain = DomainLease::acquire();

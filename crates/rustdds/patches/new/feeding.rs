@@ -116,7 +116,7 @@ fn happens(percent: u64) -> bool {
   step(before.unwrap_or(1)) % 100 < percent
 }
 
-pub(crate) fn disturbed(mut datagrams: Vec<(Bytes, PacketOrigin)>) -> Vec<(Bytes, PacketOrigin)> {
+pub(crate) fn disturb_these(datagrams: &mut Vec<(Bytes, PacketOrigin)>) {
   if DISTURBED.load(Ordering::Relaxed) {
     let Disturbance { lost, doubled, late } = *DISTURBANCE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut last = Vec::new();
@@ -132,7 +132,6 @@ pub(crate) fn disturbed(mut datagrams: Vec<(Bytes, PacketOrigin)>) -> Vec<(Bytes
     });
     datagrams.append(&mut last);
   }
-  datagrams
 }
 
 #[cfg(feature = "security")]

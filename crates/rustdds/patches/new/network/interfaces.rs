@@ -2,7 +2,7 @@
 //! `DomainParticipant::networks_changed`, looks again and tells its peers.
 
 use std::{
-  collections::{BTreeMap, BTreeSet, HashMap},
+  collections::{BTreeMap, BTreeSet},
   net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
   sync::{Arc, RwLock},
 };
@@ -91,14 +91,14 @@ pub(crate) type SharedLocators = Arc<RwLock<SelfLocators>>;
 /// Where the listeners can be reached. Data comes by unicast only where there are
 /// initial peers, because multicast may not reach them.
 pub(crate) fn self_locators(
-  listeners: &HashMap<Token, UDPListener>,
+  listeners: &BTreeMap<Token, UDPListener>,
   interfaces: &[IfAddr],
   only_networks: Option<&[IpAddr]>,
   has_initial_peers: bool,
 ) -> SelfLocators {
   let mut locators = SelfLocators::new();
   // IPv4 first, because its tokens are.
-  for (token, listener) in listeners.iter().collect::<BTreeMap<_, _>>() {
+  for (token, listener) in listeners {
     let found = listener
       .locators(interfaces, only_networks)
       .unwrap_or_else(|e| {

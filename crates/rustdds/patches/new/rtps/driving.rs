@@ -26,6 +26,9 @@ use crate::{
 /// An application that neither waits nor has come to wait again for so long is busy with
 /// something else.
 const PATIENCE: Duration = Duration::from_millis(250);
+/// One that hardly ever has anything to do is looked at less often.
+const IDLE_PATIENCE: Duration = Duration::from_secs(1);
+const IDLE_TURNS: u64 = 10;
 
 /// How many tokens a participant uses in the application's poll.
 pub const TOKENS: usize = 80;
@@ -63,6 +66,33 @@ impl Watch {
 
   pub fn register(&self, fd: i32, token: Token, interest: Interest) -> std::io::Result<()> {
     SourceFd(&fd).register(&self.registry, self.outer(token), interest)
+  }
+
+  /// Watches a socket that is read. On Linux the poll comes back for as long as there is
+  /// something to read, so that nobody has to ask whether there is more; mio would tell only
+  /// of what has come since.
+  pub fn register_listener(&self, fd: i32, token: Token) -> std::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+      use std::os::fd::AsRawFd;
+
+      use nix::libc;
+
+      let mut event = libc::epoll_event {
+        events: libc::EPOLLIN as u32,
+        u64: self.outer(token).0 as u64,
+      };
+      // SAFETY: both descriptors are open, and the event is only read.
+      let done =
+        unsafe { libc::epoll_ctl(self.registry.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &mut event) };
+      if done == 0 {
+        Ok(())
+      } else {
+        Err(std::io::Error::last_os_error())
+      }
+    }
+    #[cfg(not(target_os = "linux"))]
+    self.register(fd, token, Interest::READABLE)
   }
 
   pub fn deregister(&self, fd: i32) {
@@ -108,15 +138,19 @@ impl Application {
   // Returns when the participant's thread has to do the work.
   fn drive(&self) {
     let (mut turns, mut looked) = (self.turns.load(Ordering::Relaxed), Instant::now());
+    let mut patience = PATIENCE;
     while self.drives() {
-      thread::park_timeout(PATIENCE.saturating_sub(looked.elapsed()));
-      if looked.elapsed() < PATIENCE {
+      thread::park_timeout(patience.saturating_sub(looked.elapsed()));
+      if looked.elapsed() < patience {
         continue; // handed over, or woken without a reason
       }
       let now = self.turns.load(Ordering::Relaxed);
-      if !self.waiting.load(Ordering::SeqCst) && turns == now {
+      let waits = self.waiting.load(Ordering::SeqCst);
+      if !waits && turns == now {
         self.driving.store(false, Ordering::SeqCst);
       }
+      let is_idle = waits && now.wrapping_sub(turns) <= IDLE_TURNS;
+      patience = if is_idle { IDLE_PATIENCE } else { PATIENCE };
       (turns, looked) = (now, Instant::now());
     }
   }
@@ -186,7 +220,7 @@ impl SharedWork {
         for event in &events {
           event_loop.take_event(event.token());
         }
-        if event_loop.turn() {
+        if event_loop.turn(Instant::now()) {
           *work = None;
           return;
         }
@@ -217,7 +251,8 @@ impl SharedWork {
 /// The application calls [`before_wait`](Self::before_wait) and
 /// [`after_wait`](Self::after_wait) around each wait, and [`send`](Self::send) after
 /// each write, unless it writes with `try_write_driven`. While it is busy with anything
-/// else for longer than a quarter of a second, the participant's own thread does the work.
+/// else for longer than a quarter of a second, or than a second if it had little to do
+/// before, the participant's own thread does the work.
 pub struct Driver {
   work: SharedWork,
   waker: LoopWaker,
@@ -255,6 +290,7 @@ impl Driver {
     &self,
     tokens: impl Iterator<Item = Token>,
     ready: &mut Vec<EntityId>,
+    now: Instant,
     is_about_to_wait: bool,
   ) -> Option<Duration> {
     let mut work = self.work.lock();
@@ -265,7 +301,7 @@ impl Driver {
         event_loop.take_event(token);
       }
     }
-    if event_loop.turn() {
+    if event_loop.turn(now) {
       *work = None;
       return None;
     }
@@ -274,14 +310,15 @@ impl Driver {
   }
 
   /// The application is about to wait for its poll. Does what can be done now, adds the
-  /// readers that have something to `ready`, and tells after which time there is more to do.
-  pub fn before_wait(&self, ready: &mut Vec<EntityId>) -> Option<Duration> {
+  /// readers that have something to `ready`, and tells after which time from `now` there is
+  /// more to do.
+  pub fn before_wait(&self, ready: &mut Vec<EntityId>, now: Instant) -> Option<Duration> {
     let application = self.application();
     application.waiting.store(true, Ordering::SeqCst);
     if !application.driving.swap(true, Ordering::SeqCst) {
       self.waker.wake_own();
     }
-    self.turn(std::iter::empty(), ready, true)
+    self.turn(std::iter::empty(), ready, now, true)
   }
 
   /// The poll has come back with these tokens, perhaps among others. Does what they ask
@@ -290,7 +327,7 @@ impl Driver {
     let application = self.application();
     application.turns.fetch_add(1, Ordering::Relaxed);
     application.waiting.store(false, Ordering::SeqCst);
-    self.turn(tokens, ready, false);
+    self.turn(tokens, ready, Instant::now(), false);
   }
 
   /// Sends what was written just now, without delay. False if that is left to whoever

@@ -15,6 +15,8 @@ const BUSY_EACH: Duration = Duration::from_millis(2);
 /// A HEARTBEAT, the answer to it, or what that asked for may get lost, too. Whoever has not
 /// answered so many is perhaps not there, and is asked ever more slowly.
 const QUICK_RETRIES: u32 = 3;
+/// How often all writers for whom nothing is urgent are looked at together.
+pub(crate) const TICK: Duration = Duration::from_secs(1);
 
 /// What was sent may have got lost, with the HEARTBEAT that came with it. So another one
 /// follows when all answers should have come, and further ones, ever more slowly, to
@@ -40,6 +42,8 @@ pub(crate) struct Heartbeats {
   retry: Duration,
   retries: u32,
   next: Instant,
+  /// Everybody has everything: the next tick will do, without a timer of its own.
+  idle: bool,
   /// The timer that fires first. Those that fire earlier were overtaken.
   armed: Option<Instant>,
 }
@@ -59,6 +63,7 @@ impl Heartbeats {
       retry: fast,
       retries: 0,
       next: now + slow,
+      idle: slow >= TICK,
       armed: None,
     }
   }
@@ -87,6 +92,7 @@ impl Heartbeats {
     self.retry = patience;
     self.retries = 0;
     self.next = now + patience;
+    self.idle = false;
     ask
   }
 
@@ -108,6 +114,7 @@ impl Heartbeats {
   /// A new reader was sent a HEARTBEAT, and counts only when it has answered: either may get lost.
   pub fn met(&mut self, now: Instant) {
     self.next = self.next.min(now + self.fast);
+    self.idle = false;
   }
 
   /// A reader has asked for what it is missing. What it is sent may get lost as well, and it has shown how quickly it
@@ -117,7 +124,13 @@ impl Heartbeats {
       let answer = 2 * now.saturating_duration_since(told) + Duration::from_millis(1);
       self.retry = self.retry.min(answer.max(SOONEST));
       self.next = self.next.min(now + self.retry);
+      self.idle = false;
     }
+  }
+
+  /// All writers are looked at. True if a HEARTBEAT is due that has no timer.
+  pub fn is_due_at_tick(&self) -> bool {
+    self.idle
   }
 
   /// A timer has fired. True if a HEARTBEAT is due.
@@ -131,6 +144,7 @@ impl Heartbeats {
 
   /// It was sent to those who are behind, if any are.
   pub fn sent(&mut self, somebody_is_behind: bool, now: Instant) {
+    self.idle = !somebody_is_behind && self.slow >= TICK;
     self.next = now
       + if somebody_is_behind {
         // Whose answer comes now cannot be told.
@@ -148,7 +162,7 @@ impl Heartbeats {
 
   /// After which time a timer has to fire, if none does in time.
   pub fn timer(&mut self, now: Instant) -> Option<Duration> {
-    if self.armed.is_some_and(|armed| armed <= self.next) {
+    if self.idle || self.armed.is_some_and(|armed| armed <= self.next) {
       return None;
     }
     self.armed = Some(self.next);
