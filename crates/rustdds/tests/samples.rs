@@ -1,5 +1,7 @@
 //! What a sample looks like to the application.
 
+#[path = "../patches/new/network/beaten_paths.rs"]
+mod beaten_paths;
 mod common;
 
 use common::{exchange, local, reader, reliable, take, writer, SOON};
@@ -199,5 +201,97 @@ fn two_readers_in_one_process_both_get_everything() {
             numbers.len() >= 100
         });
         assert!(numbers.into_iter().eq(0..100));
+    }
+}
+
+/// Whoever is sent most of what there is gets a socket, which shows in the port that it comes from.
+mod beaten_paths_are_found {
+    use std::{
+        collections::BTreeSet,
+        net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket},
+        time::{Duration, Instant},
+    };
+
+    use super::{beaten_paths::BeatenPaths, SOON};
+
+    const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    fn listener() -> (UdpSocket, SocketAddr) {
+        let socket = UdpSocket::bind((LOOPBACK, 0)).expect("loopback is there");
+        socket.set_read_timeout(Some(SOON)).expect("a timeout is set");
+        let address = socket.local_addr().expect("it is bound");
+        (socket, address)
+    }
+
+    /// Sends as the participant does; whether it went by a socket of its own.
+    fn send(paths: &mut BeatenPaths, any: &UdpSocket, to: SocketAddr, datagram: &[u8]) -> bool {
+        let is_beaten = paths.send(to, datagram);
+        if !is_beaten {
+            any.send_to(datagram, to).expect("sent");
+            paths.went_elsewhere(to);
+        }
+        is_beaten
+    }
+
+    #[test]
+    fn and_nothing_is_lost_or_overtaken_on_the_way() {
+        let ((listener, to), (any, _)) = (listener(), listener());
+        let mut paths = BeatenPaths::new(LOOPBACK, 0);
+        let mut senders = BTreeSet::new();
+        for number in 0..1000_u32 {
+            send(&mut paths, &any, to, &number.to_le_bytes());
+            let mut buffer = [0; 8];
+            let (length, from) = listener.recv_from(&mut buffer).expect("it arrives");
+            assert_eq!(buffer[..length], number.to_le_bytes());
+            senders.insert(from.port());
+        }
+        let own = any.local_addr().expect("it is bound").port();
+        assert_eq!(senders, paths.ports().into_iter().chain([own]).collect());
+        assert_eq!(senders.len(), 2);
+    }
+
+    /// The kernel tells a connected socket that nobody is there, and does not send what it is given then.
+    #[test]
+    fn and_left_when_the_peer_is_gone() {
+        let ((heard, to), (any, _)) = (listener(), listener());
+        let mut paths = BeatenPaths::new(LOOPBACK, 0);
+        while !send(&mut paths, &any, to, b"again") {}
+        drop(heard);
+        while send(&mut paths, &any, to, b"nobody") {}
+        assert!(paths.ports().is_empty());
+        let returned = UdpSocket::bind(to).expect("the port is free");
+        returned.set_read_timeout(Some(SOON)).expect("a timeout is set");
+        for _ in 0..500 {
+            send(&mut paths, &any, to, b"back");
+            let mut buffer = [0; 8];
+            let (length, _) = returned.recv_from(&mut buffer).expect("each one arrives");
+            assert_eq!(&buffer[..length], b"back");
+        }
+        assert_eq!(paths.ports().len(), 1);
+    }
+
+    #[test]
+    fn but_not_for_each_of_many_nor_for_ever() {
+        let (any, _) = listener();
+        let listeners: Vec<_> = std::iter::repeat_with(listener).take(20).collect();
+        let mut paths = BeatenPaths::new(LOOPBACK, 0);
+        for _ in 0..2000 {
+            for (_, to) in &listeners {
+                assert!(!send(&mut paths, &any, *to, b"to all"));
+            }
+        }
+        for (_, to) in &listeners[..6] {
+            for _ in 0..2000 {
+                send(&mut paths, &any, *to, b"to some");
+            }
+        }
+        assert_eq!(paths.ports().len(), 4, "and no more than these");
+        let later = |seconds| Instant::now() + Duration::from_secs(seconds);
+        paths.sweep(later(21));
+        assert!(send(&mut paths, &any, listeners[0].1, b"still"));
+        paths.sweep(later(42));
+        assert_eq!(paths.ports().len(), 1, "the one that was used");
+        paths.sweep(later(63));
+        assert!(paths.ports().is_empty());
     }
 }
