@@ -10,11 +10,11 @@ use std::{
 };
 
 use rosless_engine::{Engine, Now};
-use rosless_graph::{Error, EventLoop, Sample, TopicQos, monotonic, now};
-use rosless_tests::DomainLease;
+use rosless_graph::{ContextOptions, Error, EventLoop, Sample, TopicQos, monotonic, now};
+use rosless_tests::{DomainLease, Rig};
 use rosless_wire::std_msgs::msg;
 
-use crate::side::side;
+use crate::side::{MOMENT, side, talk};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -209,6 +209,94 @@ fn what_comes_while_a_callback_blocks_is_acknowledged_and_delivered_after_it() {
         assert_eq!(listening.seen, (0..SAMPLES).map(|number| number.to_string()).collect::<Vec<_>>());
         done.send(()).unwrap();
     });
+}
+
+/// With the lease that nodes have, 10 s: nobody loses anybody, and nothing that was published is lost, on either side.
+#[test]
+fn callbacks_of_a_second_and_of_longer_than_a_lease_cost_nobody_anything() {
+    const SAMPLES: usize = 300;
+    fn slow_after(busy: Duration) {
+        let domain = DomainLease::acquire();
+        thread::scope(|scope| {
+            let (finished, end) = mpsc::channel::<()>();
+            let domain = &domain;
+            // Publishes all the time, and hears the other side's answers.
+            scope.spawn(move || {
+                let mut talking = side(domain, "talker", Vec::<usize>::new());
+                let publisher = talking.node.publisher::<msg::String>("t".keep_all()).unwrap();
+                let hear = |heard: &mut Vec<usize>, sample: Sample<msg::String>| {
+                    heard.push(sample.message.data.parse().unwrap());
+                };
+                talking.events.subscribe(&talking.node, "answers".keep_all(), hear).unwrap();
+                let context = talking.node.context().clone();
+                let met = |_: &mut Vec<usize>| publisher.matched() == 1;
+                assert!(talking.events.run_until(&mut talking.seen, PATIENCE, met).unwrap());
+                for number in 0..SAMPLES {
+                    publisher.publish(&msg::String { data: number.to_string() });
+                    let turn = (busy + Duration::from_secs(1)) / SAMPLES as u32;
+                    talking.events.run_for(&mut talking.seen, turn).unwrap();
+                    assert_eq!(publisher.matched(), 1, "the busy side is lost at sample {number}");
+                }
+                let all = |heard: &mut Vec<usize>| heard.len() == SAMPLES;
+                assert!(talking.events.run_until(&mut talking.seen, PATIENCE, all).unwrap());
+                assert_eq!(talking.seen, (0..SAMPLES).collect::<Vec<_>>());
+                assert!(context.graph().has_node("/busy"));
+                finished.send(()).unwrap();
+            });
+            // What was heard, whether the talker is known, and whether it ever was not since.
+            let mut busy_side = side(domain, "busy", (0, false, false));
+            let publisher = busy_side.node.publisher::<msg::String>("answers".keep_all()).unwrap();
+            let context = busy_side.node.context().clone();
+            let answer = publisher.clone();
+            type Seen = (usize, bool, bool);
+            let callback = move |(heard, knows, lost): &mut Seen, sample: Sample<msg::String>| {
+                assert_eq!(sample.message.data, heard.to_string());
+                if *heard == 10 {
+                    thread::sleep(busy);
+                }
+                *heard += 1;
+                let knew = std::mem::replace(knows, context.graph().has_node("/talker"));
+                *lost |= knew && !*knows;
+                answer.publish(&sample.message);
+            };
+            busy_side.events.subscribe(&busy_side.node, "t".keep_all(), callback).unwrap();
+            let done = |_: &mut Seen| end.try_recv().is_ok();
+            assert!(busy_side.events.run_until(&mut busy_side.seen, busy + 2 * PATIENCE, done).unwrap());
+            assert_eq!(busy_side.seen, (SAMPLES, true, false), "heard all, and never lost the talker");
+            assert_eq!(publisher.matched(), 1);
+        });
+    }
+    thread::scope(|scope| {
+        for seconds in [1, 15] {
+            scope.spawn(move || slow_after(Duration::from_secs(seconds)));
+        }
+    });
+}
+
+/// Polling before it waits changes when it wakes up, not what it does.
+#[test]
+fn a_loop_that_spins_hears_samples_and_timers_as_any_other() {
+    let domain = DomainLease::acquire();
+    let mut options = ContextOptions::for_domain(domain.id());
+    options.settings.environment.spin = millis(5);
+    let mut spinning = Rig::joining(&domain, options, "spinning", (Vec::<String>::new(), 0));
+    let hear =
+        |(heard, _): &mut (Vec<String>, i32), sample: Sample<msg::String>| heard.push(sample.message.data);
+    spinning.events.subscribe(&spinning.node, "t", hear).unwrap();
+    let _timer = spinning.events.timer(millis(20), |(_, rung): &mut (Vec<String>, i32)| *rung += 1);
+    let mut talking = side(&domain, "talker", ());
+    let publisher = talking.node.publisher::<msg::String>("t").unwrap();
+    talk("they meet", &mut talking, &mut spinning, |_, _| publisher.matched() == 1);
+    for number in 0..20 {
+        publisher.publish(&msg::String { data: number.to_string() });
+        let heard = |(heard, _): &mut (Vec<String>, i32)| heard.last() == Some(&number.to_string());
+        assert!(spinning.events.run_until(&mut spinning.seen, PATIENCE, heard).unwrap());
+        talking.observe(MOMENT);
+    }
+    assert_eq!(spinning.seen.0, (0..20).map(|number| number.to_string()).collect::<Vec<_>>());
+    let rung = spinning.seen.1;
+    let often = |(_, now): &mut (Vec<String>, i32)| *now >= rung + 5;
+    assert!(spinning.events.run_until(&mut spinning.seen, PATIENCE, often).unwrap());
 }
 
 #[test]

@@ -47,6 +47,29 @@ fn samples_arrive_in_order_with_their_origin() {
     assert_eq!(subscription.counters().lost, 0);
 }
 
+/// What is small does not wait until what is large, and was published before it, has arrived.
+#[test]
+fn a_small_sample_overtakes_a_large_one_of_another_topic() {
+    const ROUNDS: usize = 5;
+    let domain = DomainLease::acquire();
+    let mut talker = side(&domain, "talker", ());
+    let mut listener = side(&domain, "listener", Heard::new());
+    let large = talker.node.publisher::<msg::UInt8MultiArray>("large".keep_all()).unwrap();
+    let small = talker.node.publisher::<msg::String>("small").unwrap();
+    let hear_large = |heard: &mut Heard, _: Sample<msg::UInt8MultiArray>| heard.push("large".into());
+    listener.events.subscribe(&listener.node, "large".keep_all(), hear_large).unwrap();
+    let hear_small = |heard: &mut Heard, sample: Sample<msg::String>| heard.push(sample.message.data);
+    listener.events.subscribe(&listener.node, "small", hear_small).unwrap();
+    talk("match", &mut talker, &mut listener, |_, _| large.matched() == 1 && small.matched() == 1);
+    let image = msg::UInt8MultiArray { data: vec![7; 10_000_000], ..Default::default() };
+    for round in 1..=ROUNDS {
+        assert!(large.publish(&image));
+        assert!(small.publish(&text("small")));
+        talk("both", &mut talker, &mut listener, |_, listener| listener.seen.len() == 2 * round);
+    }
+    assert_eq!(listener.seen, ["small", "large"].repeat(ROUNDS));
+}
+
 #[test]
 fn ends_of_different_parts_of_a_topic_do_not_wait_for_each_other() {
     let domain = DomainLease::acquire();
