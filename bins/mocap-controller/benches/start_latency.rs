@@ -7,9 +7,11 @@
 
 use std::{
     collections::BTreeMap,
+    io::{self, BufRead, BufReader},
     process::{Child, Command, Stdio},
+    sync::mpsc,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use rosless_graph::{Context, ContextOptions, EventLoop};
@@ -28,6 +30,8 @@ use rosless_tests::{
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Nodes beyond this many share processes.
 const PROCESSES: usize = 10;
+/// How many of a hundred packets are lost.
+const LOSSES: [u32; 2] = [0, 5];
 
 /// Systems that end with the measurement.
 struct Fleet(Vec<Child>);
@@ -41,7 +45,7 @@ impl Drop for Fleet {
     }
 }
 
-fn fleet(domain: u16, size: usize, processes: usize) -> Fleet {
+fn fleet(domain: u16, size: usize, processes: usize, messages: impl Fn() -> Stdio) -> Fleet {
     let program = match std::env::var_os("ROSLESS_BENCH_SYSTEM") {
         Some(built) => built.into(),
         None => sibling_binary(env!("CARGO_BIN_EXE_mocap-controller"), "mocap-system"),
@@ -52,7 +56,7 @@ fn fleet(domain: u16, size: usize, processes: usize) -> Fleet {
             .args(["--count", &(size / processes).to_string()])
             .env("ROS_DOMAIN_ID", domain.to_string())
             .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-            .stderr(Stdio::null())
+            .stderr(messages())
             .spawn()
             .expect("mocap-system can be started")
     });
@@ -85,7 +89,7 @@ struct Measured {
 /// `rounds` STARTs, each followed by a STOP.
 fn measure(size: usize, rounds: usize) -> Measured {
     let lease = DomainLease::acquire();
-    let fleet = fleet(lease.id(), size, size.min(PROCESSES));
+    let fleet = fleet(lease.id(), size, size.min(PROCESSES), Stdio::null);
     let pids = || fleet.0.iter().map(Child::id).chain([std::process::id()]);
     let context = Context::new(ContextOptions::for_domain(lease.id())).expect("a DDS participant");
     let node = context.node("mocap_controller").expect("a node");
@@ -189,8 +193,26 @@ fn growing_fleets() {
     }
 }
 
+/// What is measured with a share of packets lost, and the limit of each with loss.
+fn name_with_loss(loss: &str, what: &str) -> String {
+    format!("START with {loss} % loss, 10 systems, {what}")
+}
+const CONFIRMED: (&str, f64) = ("all confirmed, p50", 15.0);
+const WORST: (&str, f64) = ("all confirmed, worst of", 150.0);
+const ANSWERED: &str = "an answer, p50";
+
+/// Of how many STARTs the worst is told.
+fn lossy_rounds() -> usize {
+    rounds().max(effort(200, 20))
+}
+
+/// What is lost has to be told of, asked for and sent again, perhaps more than once; without loss there is no such limit.
+fn limited(loss: &str, figure: Figure, limit: f64) -> Figure {
+    if loss == "0" { figure } else { figure.at_most(limit) }
+}
+
 fn lossy(loss: &str) {
-    let rounds = rounds().max(effort(200, 20));
+    let rounds = lossy_rounds();
     let Measured { starts: reports, .. } = measure(10, rounds);
     let times = millis(&reports, |r| Some(r.took));
     let results = || reports.iter().flat_map(|r| r.results.values());
@@ -207,46 +229,135 @@ fn lossy(loss: &str) {
         percentile(&answers, 95),
         answers[answers.len() - 1],
     );
-    let name = |what: &str| format!("START with {loss} % loss, 10 systems, {what}");
-    // What is lost has to be told of, asked for and sent again, perhaps more than once; without loss there is no such limit.
-    let limited = |figure: Figure, limit: f64| if loss == "0" { figure } else { figure.at_most(limit) };
-    let figure = Figure::new("protocol", name("all confirmed, p50"), percentile(&times, 50), "ms");
-    limited(figure, 15.0).tell();
-    let worst = name(&format!("all confirmed, worst of {rounds}"));
-    limited(Figure::new("protocol", worst, times[times.len() - 1], "ms"), 150.0).tell();
+    let name = |what: &str| name_with_loss(loss, what);
+    let figure = Figure::new("protocol", name(CONFIRMED.0), percentile(&times, 50), "ms");
+    limited(loss, figure, CONFIRMED.1).tell();
+    let worst = Figure::new("protocol", name(&format!("{} {rounds}", WORST.0)), times[times.len() - 1], "ms");
+    limited(loss, worst, WORST.1).tell();
     let note = format!("p95 {:.1} ms", percentile(&answers, 95));
-    Figure::new("protocol", name("an answer, p50"), percentile(&answers, 50), "ms").note(note).tell();
+    Figure::new("protocol", name(ANSWERED), percentile(&answers, 50), "ms").note(note).tell();
+}
+
+/// How many processes are there at once.
+fn crowds() -> Vec<usize> {
+    effort(vec![10, 40, 100], vec![10, 40])
+}
+
+/// The rows of [`presence`], in the order in which they are told; those with a limit at this size have it.
+fn presence_targets(size: usize) -> [(String, Option<f64>); 5] {
+    let name = |what: &str| format!("{size} processes, {what}");
+    [
+        // Half of the 102 582 that it took when work on the data path began.
+        (name("datagrams to meet"), (size == 40).then_some(51_291.0)),
+        (name("start to ready, the last"), None),
+        (name("datagrams while idle"), Some(1000.0)),
+        (name("memory each"), None),
+        (name("descriptors each, at most"), None),
+    ]
+}
+
+fn per_participant(sizes: &[usize]) -> Option<(String, [usize; 2])> {
+    let (few, many) = (*sizes.first()?, *sizes.last()?);
+    let name = format!("memory per remote participant, from {few} to {many} processes");
+    (few < many).then_some((name, [few, many]))
+}
+const PER_PARTICIPANT: f64 = 40.0;
+
+/// A pipe for the messages of a fleet, and when each system said that it is ready: what others may ask of it, it answers.
+fn readiness() -> (impl Fn() -> Stdio, mpsc::Receiver<Instant>) {
+    let (reader, writer) = io::pipe().expect("descriptors are left");
+    let (ready, told) = mpsc::channel();
+    // Until the last of the fleet has ended: nobody waits for room in the pipe.
+    thread::spawn(move || {
+        for line in BufReader::new(reader).lines().map_while(Result::ok) {
+            if line.ends_with("is inactive") {
+                let _ = ready.send(Instant::now());
+            }
+        }
+    });
+    (move || writer.try_clone().expect("descriptors are left").into(), told)
 }
 
 /// What it takes that so many processes are on one host, each of which is to know all others: from their start on, and then
-/// while nothing happens.
-fn presence(size: usize) {
+/// while nothing happens. Returns the resident memory of one in bytes.
+fn presence(size: usize) -> f64 {
     let (meeting, idle) = effort((20, 10), (8, 4));
     let lease = DomainLease::acquire();
-    let before = datagrams();
-    let fleet = fleet(lease.id(), size, size);
+    let (messages, ready) = readiness();
+    let (before, began) = (datagrams(), Instant::now());
+    let fleet = fleet(lease.id(), size, size, messages);
+    let started = Instant::now();
     let pids = || fleet.0.iter().map(Child::id);
-    thread::sleep(Duration::from_secs(meeting));
+    let up = (0..size).map(|n| {
+        let left = PATIENCE.saturating_sub(began.elapsed());
+        let up = ready.recv_timeout(left).unwrap_or_else(|_| panic!("only {n} of {size} are ready"));
+        (up - began).as_secs_f64() * 1e3
+    });
+    let up: Vec<f64> = up.collect();
+    let (first_up, all_up) = (up[0], up[size - 1]);
+    thread::sleep(Duration::from_secs(meeting).saturating_sub(started.elapsed()));
     let (met, processor) = (datagrams() - before, processor_time(pids()).as_secs_f64());
     thread::sleep(Duration::from_secs(idle));
     let per_second = (datagrams() - before - met) as f64 / idle as f64;
     let idle_processor = (processor_time(pids()).as_secs_f64() - processor) / idle as f64;
     let usage: Vec<_> = pids().filter_map(|pid| Usage::of(pid).ok()).collect();
     assert_eq!(usage.len(), size, "all are still there");
-    let memory = usage.iter().map(|usage| usage.resident_bytes as f64 / 1e6).sum::<f64>() / size as f64;
+    let memory = usage.iter().map(|usage| usage.resident_bytes as f64).sum::<f64>() / size as f64;
     let descriptors = usage.iter().map(|usage| usage.descriptors).max().unwrap_or(0);
     println!(
-        "{size:>8} {met:>10} {processor:>12.2} {per_second:>14.0} {:>10.3} {memory:>8.1} {descriptors:>12}",
-        100.0 * idle_processor / size as f64
+        "{size:>8} {met:>10} {processor:>12.2} {all_up:>9.0} {per_second:>14.0} {:>10.3} {:>8.1} {descriptors:>12}",
+        100.0 * idle_processor / size as f64,
+        memory / 1e6
     );
-    let name = |what: &str| format!("{size} processes, {what}");
     let first = format!("in the first {meeting} s, {processor:.2} s of processor time");
-    Figure::new("protocol", name("datagrams to meet"), met as f64, "").note(first).tell();
     let share = format!("{:.3} % of a core each", 100.0 * idle_processor / size as f64);
-    let figure = Figure::new("protocol", name("datagrams while idle"), per_second, "/s").note(share);
-    figure.at_most(1000.0).tell();
-    let figure = Figure::new("protocol", name("memory each"), memory, "MB");
-    figure.note(format!("{descriptors} descriptors at most")).tell();
+    let measured = [
+        (met as f64, "", first),
+        (all_up, "ms", format!("all started at once; the first after {first_up:.0} ms")),
+        (per_second, "/s", share),
+        (memory / 1e6, "MB", String::new()),
+        (descriptors as f64, "", "142 when work on the data path began".to_owned()),
+    ];
+    for ((name, limit), (value, unit, note)) in presence_targets(size).into_iter().zip(measured) {
+        let figure = Figure::new("protocol", name, value, unit).note(note);
+        match limit {
+            Some(limit) => figure.at_most(limit),
+            None => figure,
+        }
+        .tell();
+    }
+    memory
+}
+
+fn presences() {
+    let sizes = crowds();
+    let memory: BTreeMap<_, _> = sizes.iter().map(|size| (*size, presence(*size))).collect();
+    if let Some((name, [few, many])) = per_participant(&sizes) {
+        let each = (memory[&many] - memory[&few]) / (many - few) as f64 / 1e3;
+        println!("{name}: {each:.1} kB");
+        Figure::new("protocol", name, each, "kB").at_most(PER_PARTICIPANT).tell();
+    }
+}
+
+/// The rows that need a network of their own, where there is none.
+fn tell_what_is_missing(reason: &str) {
+    let missing = |name: String| Figure::not_measured("protocol", name, reason);
+    for loss in LOSSES.map(|loss| loss.to_string()) {
+        let name = |what: &str| name_with_loss(&loss, what);
+        limited(&loss, missing(name(CONFIRMED.0)), CONFIRMED.1).tell();
+        limited(&loss, missing(name(&format!("{} {}", WORST.0, lossy_rounds()))), WORST.1).tell();
+        missing(name(ANSWERED)).tell();
+    }
+    for (name, limit) in crowds().into_iter().flat_map(presence_targets) {
+        match limit {
+            Some(limit) => missing(name).at_most(limit),
+            None => missing(name),
+        }
+        .tell();
+    }
+    if let Some((name, _)) = per_participant(&crowds()) {
+        missing(name).at_most(PER_PARTICIPANT).tell();
+    }
 }
 
 /// Starts this program again in a network of its own, whose loopback drops some of a hundred packets. `false` where
@@ -278,33 +389,42 @@ fn main() {
         return lossy(loss);
     }
     if after("presence").is_some() {
-        for size in effort(vec![10, 40, 100], vec![10]) {
-            presence(size);
-        }
+        return presences();
+    }
+    if after("probe").is_some() {
         return;
     }
-    if !in_own_network("growing", 0) {
+    if !in_own_network("probe", 0) {
         println!(
             "not in a network of its own (that takes root, unshare, ip and nft): others' datagrams count, too"
         );
-        return growing_fleets();
+        growing_fleets();
+        return tell_what_is_missing("a network of its own takes root, unshare, ip and nft");
     }
+    assert!(in_own_network("growing", 0), "measured with growing fleets");
     println!();
     println!(
         "10 systems, {} rounds, packets lost; all confirmed means: acknowledged and seen active",
-        rounds()
+        lossy_rounds()
     );
     println!(
         "{:>6} {:>12} {:>8} {:>18} {:>8} {:>8} {:>13} {:>13}",
         "lost %", "all: p50 ms", "max ms", "one answer: p50", "p95", "max ms", "START again", "by state only"
     );
-    for loss in [0, 5] {
+    for loss in LOSSES {
         assert!(in_own_network("lossy", loss), "measured with a loss of {loss} %");
     }
     println!();
     println!(
-        "{:>8} {:>10} {:>12} {:>14} {:>10} {:>8} {:>12}",
-        "processes", "datagrams", "processor s", "idle: per s", "% of core", "MB each", "descriptors"
+        "{:>8} {:>10} {:>12} {:>9} {:>14} {:>10} {:>8} {:>12}",
+        "processes",
+        "datagrams",
+        "processor s",
+        "ready ms",
+        "idle: per s",
+        "% of core",
+        "MB each",
+        "descriptors"
     );
     assert!(in_own_network("presence", 0), "measured with many processes");
 }

@@ -66,17 +66,22 @@ static VICTIM: LazyLock<(DomainParticipant, Text)> = LazyLock::new(|| {
 });
 
 /// Datagrams that come one after the other: each with its length in two bytes, and without RTPS header. They come from
-/// one invented participant, or from the victim itself if the length is odd.
+/// one invented participant, from another one if the length's second highest bit is set, or from the victim itself if
+/// the length is odd; and they are addressed to the victim unless the highest bit is set.
 pub fn packets(mut input: &[u8]) {
     let (victim, (_, reader)) = &*VICTIM;
     let own = victim.guid().to_bytes();
     let mut datagrams = Vec::new();
     while let Some((length, rest)) = input.split_first_chunk::<2>() {
         let length = u16::from_le_bytes(*length);
-        let prefix = if length & 1 == 0 { &[0x66; 12] } else { &own[..12] };
-        let (body, rest) = rest.split_at(rest.len().min(length.into()));
-        // Whoever knows the victim can address it.
-        let addressed = [&[0x0e, 1, 12, 0], &own[..12]].concat();
+        let prefix = match length & 0x4001 {
+            0 => &[0x66; 12],
+            0x4000 => &[0x55; 12],
+            _ => &own[..12],
+        };
+        let (body, rest) = rest.split_at(rest.len().min(usize::from(length & 0x3fff)));
+        // Whoever knows the victim can address it. Samples for everybody are not addressed, and read in another way.
+        let addressed = if length & 0x8000 == 0 { [&[0x0e, 1, 12, 0], &own[..12]].concat() } else { vec![] };
         datagrams.push(Bytes::from([b"RTPS\x02\x03\x01\x12", prefix, &addressed, body].concat()));
         input = rest;
     }

@@ -101,6 +101,11 @@ fn at_random(target: &str, run: fn(&[u8])) {
 }
 
 #[test]
+fn packets_at_random() {
+    at_random("packets", rosless_fuzz_targets::packets);
+}
+
+#[test]
 fn web_at_random() {
     at_random("web", rosless_fuzz_targets::web);
 }

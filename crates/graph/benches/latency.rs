@@ -1,5 +1,6 @@
-//! What this layer costs: round trip and service call in the same run as bare RustDDS, which uses its own thread, as raw UDP
-//! and as Cyclone, with each side on a core of its own and with both on one; and an idle node.
+//! What this layer costs: round trip and service call in the same run as our RustDDS without this layer, which uses its own
+//! thread, as the RustDDS of crates.io, as raw UDP and as Cyclone, with each side on a core of its own and with both on one;
+//! two nodes of one process; what spinning gives and takes; and an idle node.
 //!
 //! `cargo bench -p rosless-graph`; `cargo bench -p rosless-graph -- --idle` for the idle node only.
 //! The ratios matter; the times are those of the machine.
@@ -7,12 +8,13 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints for people")]
 
 use std::{
-    net::{Ipv4Addr, UdpSocket},
+    net::{IpAddr, Ipv4Addr, UdpSocket},
     process::Command,
     thread,
     time::{Duration, Instant},
 };
 
+use mio::{Events, Interest, Poll, Token};
 use rosless_graph::{Context, ContextOptions, EventLoop, Node};
 use rosless_tests::{
     Daemon, DomainLease, TwoHosts, Usage,
@@ -22,6 +24,7 @@ use rosless_wire::{
     example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse},
     std_msgs::msg,
 };
+use rustix::time::{ClockId, clock_gettime};
 
 const WARM_UP: usize = 300;
 const TEXT: usize = 88;
@@ -29,6 +32,11 @@ const TEXT: usize = 88;
 const ROUNDS: usize = 3000;
 const PLAYED: PingPong = PingPong { text: TEXT, warm_up: WARM_UP, rounds: ROUNDS };
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a loop asks for events before it sleeps, where it does: longer than a sample is under way.
+const SPIN: Duration = Duration::from_micros(50);
+const NO_SPIN: Duration = Duration::ZERO;
+const THREADED: &str = "our RustDDS with its own thread";
+const STOCK: &str = "RustDDS 0.15.1";
 
 fn main() {
     let asked = |option: &str| std::env::args().any(|argument| argument == option);
@@ -39,12 +47,13 @@ fn main() {
         return round_trips(", one core");
     }
     if let Some(rounds) = std::env::args().skip_while(|argument| argument != "--only-ours").nth(1) {
-        our_round_trips(rounds.parse().expect("a number of rounds"));
+        our_round_trips(rounds.parse().expect("a number of rounds"), NO_SPIN);
         return;
     }
     if !asked("--idle") {
         // On a thread of its own: what follows is not bound to a core.
         thread::spawn(|| round_trips("")).join().expect("it measures");
+        thread::spawn(spinning).join().expect("it measures");
         on_one_core();
         count_instructions();
     }
@@ -87,34 +96,55 @@ fn count_instructions() {
 fn round_trips(place: &str) {
     bench::keep_apart(0);
     // In turns, so that a busy machine is busy for all.
-    let (mut raw, mut bare, mut ours, mut calls) = (vec![], vec![], vec![], vec![]);
+    let (mut raw, mut threaded, mut stock) = (vec![], vec![], Some(vec![]));
+    let (mut ours, mut within, mut calls) = (vec![], vec![], vec![]);
     let turns = effort(3, 1);
     for _ in 0..turns {
         raw.extend(raw_round_trips());
-        bare.extend(bare_round_trips());
-        ours.extend(our_round_trips(ROUNDS));
+        threaded.extend(threaded_round_trips().expect("they meet and lose nothing"));
+        stock = stock.zip(stock_round_trips()).map(|(before, now)| [before, now].concat());
+        ours.extend(our_round_trips(ROUNDS, NO_SPIN));
+        within.extend(our_round_trips_within());
         calls.extend(our_calls());
     }
-    let slow =
-        [0.99, 0.999].map(|share| format!("p{} {:.0} µs", share * 100.0, micros(quantile(&mut ours, share))));
-    let (raw, bare, ours) = (median(raw), median(bare), median(ours));
     println!("round trip of {TEXT} characters over loopback{place}, median of {}:", turns * ROUNDS);
-    println!("  raw UDP          {:>7.1} µs", micros(raw));
-    println!("  bare RustDDS     {:>7.1} µs", micros(bare));
-    let figure = Figure::new("graph", format!("topic round trip{place}, beside raw UDP"), micros(ours), "µs");
-    let figure = figure.against("raw UDP", micros(raw)).note(slow.join(", "));
-    // On one core there is nobody to wake, so that what is left is what DDS does beside sending.
-    if place.is_empty() { figure.ratio_at_most(1.5) } else { figure }.tell();
+    for (share, name) in [(0.5, "beside raw UDP"), (0.99, "p99"), (0.999, "p99.9")] {
+        let [ours, raw] = [&mut ours, &mut raw].map(|times| micros(quantile(times, share)));
+        println!("  p{:<4} raw UDP    {raw:>7.1} µs, ours {ours:.1} µs", share * 100.0);
+        let figure = Figure::new("graph", format!("topic round trip{place}, {name}"), ours, "µs");
+        let figure = figure.against("raw UDP", raw);
+        // On one core there is nobody to wake, so that what is left is what DDS does beside sending.
+        if place.is_empty() && share == 0.5 { figure.ratio_at_most(1.5) } else { figure }.tell();
+    }
+    let (threaded, ours, within) = (median(threaded), median(ours), median(within));
+    println!("  with its thread  {:>7.1} µs", micros(threaded));
     for (what, time) in [("topic, ours", ours), ("service, ours", median(calls))] {
         let name = format!("{} round trip{place}, median", what.trim_end_matches(", ours"));
-        let figure = Figure::new("graph", name, micros(time), "µs").against("bare RustDDS", micros(bare));
+        let figure = Figure::new("graph", name, micros(time), "µs").against(THREADED, micros(threaded));
         figure.ratio_at_most(1.0).tell();
         println!(
-            "  {what:<16} {:>7.1} µs  {:.2} of bare",
+            "  {what:<16} {:>7.1} µs  {:.2} of that with its thread",
             micros(time),
-            time.as_secs_f64() / bare.as_secs_f64()
+            time.as_secs_f64() / threaded.as_secs_f64()
         );
     }
+    let compared_with_stock = format!("topic round trip{place}, beside {STOCK} of crates.io");
+    match stock.map(median) {
+        Some(stock) => {
+            println!("  {STOCK}   {:>7.1} µs", micros(stock));
+            let figure = Figure::new("graph", compared_with_stock, micros(ours), "µs");
+            figure.against(STOCK, micros(stock)).tell();
+        }
+        None => {
+            let reason = "its participants did not meet, or lost a text";
+            println!("  {STOCK}: {reason}");
+            Figure::not_measured("graph", compared_with_stock, reason).tell();
+        }
+    }
+    println!("  within a process {:>7.1} µs", micros(within));
+    let name = format!("topic round trip{place}, two nodes of one process");
+    let figure = Figure::new("graph", name, micros(within), "µs");
+    figure.against("of two participants", micros(ours)).ratio_at_most(1.0).tell();
     let compared_with_cyclone = format!("topic round trip{place}, beside Cyclone's");
     match ddsperf() {
         Some(cyclone) => {
@@ -132,6 +162,37 @@ fn round_trips(place: &str) {
             Figure::not_measured("graph", compared_with_cyclone, reason).tell();
         }
     }
+}
+
+/// The round trip with each side on a core of its own, spinning and not, and what both take of a core meanwhile.
+fn spinning() {
+    let name = format!("topic round trip, spinning {} µs, median", SPIN.as_micros());
+    if thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return Figure::not_measured("graph", name, "it takes two cores").tell();
+    }
+    bench::keep_apart(0);
+    // Joining, meeting and leaving cost the same with few rounds as with many.
+    let played = |rounds: usize, spin: Duration| {
+        let before = processor_time();
+        let times = our_round_trips(rounds, spin);
+        (processor_time() - before, times)
+    };
+    let measured = |spin: Duration| {
+        let ((few, short), (many, long)) = (played(ROUNDS / 10, spin), played(ROUNDS * 3, spin));
+        let took = long.iter().sum::<Duration>().saturating_sub(short.iter().sum());
+        let share = 100.0 * many.saturating_sub(few).as_secs_f64() / took.as_secs_f64();
+        (micros(median(long)), share)
+    };
+    let ((asleep, little), (awake, much)) = (measured(NO_SPIN), measured(SPIN));
+    println!("spinning {} µs: {awake:.1} µs and {much:.0} % of a core, both sides", SPIN.as_micros());
+    println!("  without        {asleep:.1} µs and {little:.0} %");
+    let note = format!("both sides take {much:.0} % of a core meanwhile, {little:.0} % without");
+    Figure::new("graph", name, awake, "µs").against("without", asleep).note(note).tell();
+}
+
+/// What this process has used so far, with all of its threads, also those that have ended.
+fn processor_time() -> Duration {
+    clock_gettime(ClockId::ProcessCPUTime).try_into().unwrap_or_default()
 }
 
 /// The median round trip of Cyclone's own ping-pong, 100 bytes over loopback.
@@ -207,10 +268,21 @@ fn with_echo<T>(echo: impl FnOnce(u16) + Send, ask: impl FnOnce(u16) -> T) -> T 
     })
 }
 
-fn our_round_trips(rounds: usize) -> Vec<Duration> {
+fn our_round_trips(rounds: usize, spin: Duration) -> Vec<Duration> {
     let domain = DomainLease::acquire();
-    let join = |_: &str| Context::new(ContextOptions::for_domain(domain.id())).expect("loopback is there");
+    let join = |_: &str| {
+        let mut options = ContextOptions::for_domain(domain.id());
+        options.settings.environment.spin = spin;
+        Context::new(options).expect("loopback is there")
+    };
     PingPong { rounds, ..PLAYED }.play(join, ["echo", "asker"])
+}
+
+/// Between two nodes of one participant.
+fn our_round_trips_within() -> Vec<Duration> {
+    let domain = DomainLease::acquire();
+    let context = Context::new(ContextOptions::for_domain(domain.id())).expect("loopback is there");
+    PLAYED.play_within(&context, ["echo", "asker"])
 }
 
 fn our_calls() -> Vec<Duration> {
@@ -256,102 +328,114 @@ fn our_calls() -> Vec<Duration> {
     })
 }
 
-/// The same conversation without this crate.
-fn bare_round_trips() -> Vec<Duration> {
-    use mio::{Events, Interest, Poll, Token};
-    use rustdds::{
-        CDRDeserializerAdapter, CDRSerializerAdapter, DomainParticipantBuilder, QosPolicies,
-        QosPolicyBuilder, Timestamp, TopicKind, no_key::DataWriter, no_key::SimpleDataReader,
-        policy::History, policy::Reliability,
-    };
-
-    struct Bare {
-        reader: SimpleDataReader<String, CDRDeserializerAdapter<String>>,
-        writer: DataWriter<String, CDRSerializerAdapter<String>>,
-        poll: Poll,
-        _participant: rustdds::DomainParticipant,
-    }
-
-    impl Bare {
-        fn join(domain: u16, reads: &str, writes: &str) -> Self {
-            let qos = QosPolicyBuilder::new()
-                .reliability(Reliability::Reliable { max_blocking_time: rustdds::Duration::from_millis(100) })
-                .history(History::KeepLast { depth: 10 })
-                .build();
-            let loopback = std::net::IpAddr::V4(Ipv4Addr::LOCALHOST);
-            let participant =
-                DomainParticipantBuilder::new(domain).with_only_networks([loopback]).build().unwrap();
-            let topic = |name: &str| {
-                participant.create_topic(name.into(), "Text".into(), &qos, TopicKind::NoKey).unwrap()
+/// The same conversation without this crate, by a RustDDS. `None` where its participants do not meet or lose a text.
+macro_rules! bare_round_trips {
+    ($name:ident, $rustdds:ident) => {
+        fn $name() -> Option<Vec<Duration>> {
+            use $rustdds::{
+                CDRDeserializerAdapter, CDRSerializerAdapter, DomainParticipant, DomainParticipantBuilder,
+                QosPolicies, QosPolicyBuilder, Timestamp, TopicKind,
+                no_key::{DataWriter, SimpleDataReader},
+                policy::{History, Reliability},
             };
-            let none = QosPolicies::qos_none();
-            let subscriber = participant.create_subscriber(&none).unwrap();
-            let mut reader =
-                subscriber.create_simple_datareader_no_key(&topic(reads), Some(qos.clone())).unwrap();
-            let publisher = participant.create_publisher(&none).unwrap();
-            let writer = publisher.create_datawriter_no_key(&topic(writes), Some(qos.clone())).unwrap();
-            let poll = Poll::new().unwrap();
-            poll.registry().register(&mut reader, Token(0), Interest::READABLE).unwrap();
-            Self { reader, writer, poll, _participant: participant }
-        }
 
-        fn write(&self, text: String) {
-            self.writer.write(text, Some(Timestamp::now())).unwrap();
-        }
+            struct Bare {
+                reader: SimpleDataReader<String, CDRDeserializerAdapter<String>>,
+                writer: DataWriter<String, CDRSerializerAdapter<String>>,
+                poll: Poll,
+                _participant: DomainParticipant,
+            }
 
-        /// Hands every text that comes to `heard` until it returns `false`.
-        fn run(&mut self, mut heard: impl FnMut(&Self, String) -> bool) {
-            let mut events = Events::with_capacity(8);
-            let deadline = Instant::now() + PATIENCE;
-            let mut count = 0;
-            while Instant::now() < deadline {
-                self.poll.poll(&mut events, Some(Duration::from_millis(20))).unwrap();
-                self.reader.drain_read_notifications();
-                while let Ok(Some(sample)) = self.reader.try_take_one() {
-                    count += 1;
-                    if !heard(self, sample.into_value()) {
-                        return;
+            impl Bare {
+                fn join(domain: u16, reads: &str, writes: &str) -> Self {
+                    let max_blocking_time = $rustdds::Duration::from_millis(100);
+                    let qos = QosPolicyBuilder::new()
+                        .reliability(Reliability::Reliable { max_blocking_time })
+                        .history(History::KeepLast { depth: 10 })
+                        .build();
+                    let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+                    let participant =
+                        DomainParticipantBuilder::new(domain).with_only_networks([loopback]).build().unwrap();
+                    let topic = |name: &str| {
+                        participant.create_topic(name.into(), "Text".into(), &qos, TopicKind::NoKey).unwrap()
+                    };
+                    let none = QosPolicies::qos_none();
+                    let subscriber = participant.create_subscriber(&none).unwrap();
+                    let (heard, said) = (topic(reads), topic(writes));
+                    let mut reader =
+                        subscriber.create_simple_datareader_no_key(&heard, Some(qos.clone())).unwrap();
+                    let publisher = participant.create_publisher(&none).unwrap();
+                    let writer = publisher.create_datawriter_no_key(&said, Some(qos.clone())).unwrap();
+                    let poll = Poll::new().unwrap();
+                    poll.registry().register(&mut reader, Token(0), Interest::READABLE).unwrap();
+                    Self { reader, writer, poll, _participant: participant }
+                }
+
+                /// What is refused is missed where it does not come.
+                fn write(&self, text: String) {
+                    let _ = self.writer.write(text, Some(Timestamp::now()));
+                }
+
+                /// Hands every text that comes to `heard` until it returns `false`. `None` when none comes any more.
+                fn run(&mut self, mut heard: impl FnMut(&Self, String) -> bool) -> Option<()> {
+                    let mut events = Events::with_capacity(8);
+                    let deadline = Instant::now() + PATIENCE;
+                    while Instant::now() < deadline {
+                        self.poll.poll(&mut events, Some(Duration::from_millis(20))).unwrap();
+                        self.reader.drain_read_notifications();
+                        while let Ok(Some(sample)) = self.reader.try_take_one() {
+                            if !heard(self, sample.into_value()) {
+                                return Some(());
+                            }
+                        }
                     }
+                    None
                 }
             }
-            panic!("the other side is silent after {count} texts");
-        }
-    }
 
-    let echo = |domain| {
-        let mut bare = Bare::join(domain, "ping", "pong");
-        bare.run(|bare, text| {
-            let go_on = !text.is_empty();
-            bare.write(text);
-            go_on
-        });
-        bare.writer.wait_for_acknowledgments(PATIENCE).unwrap();
-    };
-    with_echo(echo, |domain| {
-        let mut bare = Bare::join(domain, "pong", "ping");
-        // Bare RustDDS tells about matches in three places; asking until somebody answers is simpler.
-        let mut events = Events::with_capacity(8);
-        let deadline = Instant::now() + PATIENCE;
-        while !matches!(bare.reader.try_take_one(), Ok(Some(_))) {
-            assert!(Instant::now() < deadline, "nobody answers");
-            bare.write("anybody?".into());
-            bare.poll.poll(&mut events, Some(Duration::from_millis(100))).unwrap();
-            bare.reader.drain_read_notifications();
+            let echo = |domain| {
+                let mut bare = Bare::join(domain, "ping", "pong");
+                let ended = bare.run(|bare, text| {
+                    let go_on = !text.is_empty();
+                    bare.write(text);
+                    go_on
+                });
+                if ended.is_some() {
+                    let _ = bare.writer.wait_for_acknowledgments(PATIENCE);
+                }
+            };
+            with_echo(echo, |domain| {
+                let mut bare = Bare::join(domain, "pong", "ping");
+                // RustDDS tells about matches in three places; asking until somebody answers is simpler.
+                let mut events = Events::with_capacity(8);
+                let deadline = Instant::now() + PATIENCE;
+                while !matches!(bare.reader.try_take_one(), Ok(Some(_))) {
+                    if Instant::now() > deadline {
+                        return None;
+                    }
+                    bare.write("anybody?".into());
+                    bare.poll.poll(&mut events, Some(Duration::from_millis(100))).unwrap();
+                    bare.reader.drain_read_notifications();
+                }
+                bare.write(text());
+                let mut stamps = Vec::new();
+                bare.run(|bare, answer| {
+                    if answer == "anybody?" {
+                        return true;
+                    }
+                    stamps.push(Instant::now());
+                    let last = stamps.len() > WARM_UP + ROUNDS;
+                    bare.write(if last { String::new() } else { text() });
+                    !answer.is_empty()
+                })?;
+                Some(PLAYED.settled(&stamps))
+            })
         }
-        bare.write(text());
-        let mut stamps = Vec::new();
-        bare.run(|bare, answer| {
-            if answer == "anybody?" {
-                return true;
-            }
-            stamps.push(Instant::now());
-            let last = stamps.len() > WARM_UP + ROUNDS;
-            bare.write(if last { String::new() } else { text() });
-            !answer.is_empty()
-        });
-        PLAYED.settled(&stamps)
-    })
+    };
 }
+
+bare_round_trips!(threaded_round_trips, rustdds);
+bare_round_trips!(stock_round_trips, stock_rustdds);
 
 /// A node as every daemon has one: nothing to do but be there.
 fn idle_node() {

@@ -252,6 +252,54 @@ fn what_is_answered_is_acknowledged_with_the_answer() {
     });
 }
 
+/// Acknowledgements wait for others to go with them. If questions did so, too, each loss would cost that much more.
+#[test]
+fn what_is_missing_is_asked_for_without_the_delay_of_acknowledgements() {
+    const DELAY: Duration = Duration::from_millis(2);
+    const ROUNDS: i64 = 200;
+    let (mut listener, _writer) = Listener::new();
+    let _reader = reader(&listener.participant, "u", &reliable(10));
+    let peer = &mut listener.peer;
+    let announced = Announced { entity: THEIR_WRITER, topic: "u", reliable: true };
+    let announcement = peer.announcement(1, announced);
+    let heartbeat = peer.heartbeat(PUBLICATIONS_WRITER, 1, 1);
+    peer.say_to_discovery(&[announcement, heartbeat]);
+    eventually("our reader answers the writer", SOON, || {
+        let heartbeat = peer.heartbeat(THEIR_WRITER, 1, 0);
+        peer.say(&[heartbeat]);
+        peer.listen().iter().any(|heard| heard.is(ACKNACK, THEIR_WRITER))
+    });
+    let answer_to = |peer: &ScriptedPeer, said: &[_], wanted: &dyn Fn((i64, u32)) -> bool| {
+        let start = Instant::now();
+        peer.say(said);
+        let is_wanted = |heard: &Heard| heard.is(ACKNACK, THEIR_WRITER) && wanted(heard.asked());
+        while !peer.listen().iter().any(is_wanted) {
+            assert!(start.elapsed() < SOON, "no answer");
+            thread::yield_now();
+        }
+        start.elapsed()
+    };
+    let (mut asked, mut acknowledged) = (Duration::MAX, Duration::MAX);
+    for first in (1..).step_by(3).take(ROUNDS as usize) {
+        let [one, two, three] = [first, first + 1, first + 2]
+            .map(|number| peer.data(ANYBODY, THEIR_WRITER, number, b"\0\x01\0\0sample.."));
+        peer.say(&[one]);
+        let heartbeat = peer.heartbeat(THEIR_WRITER, 1, first + 2);
+        let is_asked = |(base, bits)| base == first + 1 && bits > 0;
+        asked = asked.min(answer_to(peer, &[three, heartbeat], &is_asked));
+        let heartbeat = peer.heartbeat(THEIR_WRITER, 1, first + 2);
+        let is_acknowledged = |(base, _)| base == first + 3;
+        acknowledged = acknowledged.min(answer_to(peer, &[two, heartbeat], &is_acknowledged));
+        // Both sides may be kept waiting, but not every time.
+        if first > 30 && asked < DELAY {
+            break;
+        }
+    }
+    eprintln!("asked after {asked:?}, acknowledged after {acknowledged:?}");
+    assert!(asked < DELAY, "at best after {asked:?}");
+    assert!(acknowledged >= DELAY, "after {acknowledged:?}, without waiting for others");
+}
+
 /// Before: up to 8192 samples, as if somebody might ask for them, of each topic that nobody reads or that only those read who
 /// never acknowledge anything. Daemons grew for hours.
 #[test]

@@ -9,53 +9,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use common::{local, reader, reliable, take, writer, Reader, Writer, SOON};
+use common::{driven::Application, local, reader, reliable, take, writer, Reader, Writer, SOON};
 use rosless_tests::{eventually, DomainLease};
 use rustdds::{
-    bytes::Bytes,
-    driving::{Driver, EntityId},
-    mio1::{Events, Poll},
-    policy, DomainParticipant, DomainParticipantBuilder, DomainParticipantStatusEvent, QosPolicies,
-    QosPolicyBuilder, StatusEvented, Timestamp,
+    bytes::Bytes, policy, DomainParticipant, DomainParticipantStatusEvent, QosPolicies, QosPolicyBuilder,
+    StatusEvented,
 };
-
-struct Application {
-    participant: DomainParticipant,
-    driver: Driver,
-    poll: Poll,
-    events: Events,
-}
-
-impl Application {
-    fn new(builder: DomainParticipantBuilder) -> Self {
-        let poll = Poll::new().expect("poll");
-        let (participant, driver) = builder.build_driven(poll.registry(), 1000).expect("participant");
-        Self { participant, driver, poll, events: Events::with_capacity(16) }
-    }
-
-    /// Waits for something to happen, and tells which readers have something.
-    fn turn(&mut self) -> Vec<EntityId> {
-        let mut ready = Vec::new();
-        let due = self.driver.before_wait(&mut ready, Instant::now()).unwrap_or(SOON);
-        let timeout = if ready.is_empty() { due } else { Duration::ZERO };
-        self.poll.poll(&mut self.events, Some(timeout)).expect("events");
-        self.driver.after_wait(self.events.iter().map(|event| event.token()), &mut ready);
-        ready
-    }
-
-    fn turn_for(&mut self, duration: Duration) {
-        let end = Instant::now() + duration;
-        while Instant::now() < end {
-            self.turn();
-        }
-    }
-
-    fn write(&self, writer: &Writer, payload: &[u8]) {
-        let payload = Bytes::copy_from_slice(payload);
-        let written = writer.try_write_driven(payload, Some(Timestamp::now()).into(), &self.driver);
-        written.expect("sample is accepted");
-    }
-}
 
 fn keep_all() -> QosPolicies {
     QosPolicyBuilder::new()

@@ -46,6 +46,56 @@ fn payloads_of_any_length_arrive_in_order_and_padded() {
     }
 }
 
+/// Small ones are written, and read, in one go. Where there are debug assertions each is compared with what the long way makes
+/// of it, and an event loop that sees a difference ends.
+#[test]
+fn samples_of_any_small_length_arrive_as_they_were_written_with_a_time_or_without() {
+    const GROUPS: usize = 150;
+    // As many as a reader of the last ten can lie waiting.
+    const AT_ONCE: usize = 8;
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 33) as usize % below
+    };
+    for qos in [reliable(10), common::best_effort()] {
+        let lease = DomainLease::acquire();
+        let ends = [(); 2].map(|()| local(lease.id()).build().expect("participant"));
+        let (writer, reader) = (writer(&ends[0], "t", &qos), reader(&ends[1], "t", &qos));
+        exchange("first sample", &writer, &reader);
+        let settled = || take(&reader).iter().any(|sample| sample == "settled.");
+        common::write(&writer, "settled.");
+        eventually("what came before is gone", SOON, settled);
+        for group in 0..GROUPS {
+            let samples: Vec<(Bytes, Option<Timestamp>)> = (0..1 + random(AT_ONCE))
+                .map(|_| {
+                    // Those that need no padding most often.
+                    let length = if random(4) == 0 { random(2001) } else { 4 * random(501) };
+                    let payload = std::iter::repeat_with(|| random(256) as u8).take(length).collect();
+                    (payload, (random(2) == 0).then(Timestamp::now))
+                })
+                .collect();
+            for (payload, time) in &samples {
+                writer.write(payload.clone(), *time).expect("sample is accepted");
+            }
+            let mut heard = Vec::new();
+            eventually(&format!("all of group {group}"), SOON, || {
+                reader.drain_read_notifications();
+                heard.extend(std::iter::from_fn(|| reader.try_take_raw()));
+                heard.len() >= samples.len()
+            });
+            assert_eq!(heard.len(), samples.len());
+            for (heard, (payload, time)) in heard.iter().zip(&samples) {
+                let (content, padding) = heard.payload.value.split_at(payload.len());
+                assert_eq!((content, heard.source_timestamp), (&payload[..], *time));
+                assert!(padding.len() < 4, "{} bytes behind {}", padding.len(), payload.len());
+            }
+        }
+    }
+}
+
 /// The identity that Fast DDS services put into inline QoS goes out and comes in, together with writer and number.
 #[test]
 fn raw_samples_carry_identities_and_reach_one_reader_only() {

@@ -35,8 +35,24 @@ impl PingPong {
                 keep_apart(1);
                 send_back(&join(echo), echo);
             });
-            self.ask(&join(asker), asker)
+            let (event_loop, node) = loop_and_node(&join(asker), asker);
+            self.ask(&event_loop, &node)
         })
+    }
+
+    /// The same between two nodes of one participant, on one thread.
+    ///
+    /// # Panics
+    /// When a text is lost.
+    pub fn play_within(self, context: &Context, [echo, asker]: [&str; 2]) -> Vec<Duration> {
+        let (event_loop, echo) = loop_and_node(context, echo);
+        let back = echo.publisher::<Text>("pong").expect("the name is valid");
+        event_loop
+            .subscribe::<Text>(&echo, "ping", move |_, sample| {
+                back.publish(&sample.message);
+            })
+            .expect("the name is valid");
+        self.ask(&event_loop, &context.node(asker).expect("the name is valid"))
     }
 
     /// The rounds that count, of all.
@@ -44,15 +60,14 @@ impl PingPong {
         stamps[self.warm_up..].windows(2).map(|pair| pair[1] - pair[0]).collect()
     }
 
-    fn ask(self, context: &Context, name: &str) -> Vec<Duration> {
-        let (event_loop, node) = loop_and_node::<Vec<Instant>>(context, name);
+    fn ask(self, event_loop: &EventLoop<Vec<Instant>>, node: &Node) -> Vec<Duration> {
         let publisher = node.publisher::<Text>("ping").expect("the name is valid");
         let again = publisher.clone();
         let text = || Text { data: "x".repeat(self.text) };
         let message = text();
         let all = self.warm_up + self.rounds + 2;
         let subscription = event_loop
-            .subscribe::<Text>(&node, "pong", move |stamps: &mut Vec<_>, _| {
+            .subscribe::<Text>(node, "pong", move |stamps: &mut Vec<_>, _| {
                 stamps.push(Instant::now());
                 let last = stamps.len() >= all - 1;
                 again.publish(if last { const { &Text { data: String::new() } } } else { &message });

@@ -6,13 +6,13 @@
 //! | what | compared | may grow by |
 //! |---|---|---|
 //! | memory | medians | 3 %, and at least 3 MiB |
-//! | descriptors | highest but two | nothing |
+//! | descriptors | highest but two | 4 |
 //! | threads | highest | nothing |
 //! | processor time | mean share of a core | a half, and 1 % of a core |
 //!
 //! 3 MiB, because caches still fill for minutes: peers that fell silent are remembered for five of them.
 //! Medians, because allocators give and take; the highest, because descriptors and threads do neither by themselves, but for files
-//! that are open while they are written. Load varies and the machine is shared, so the processor's limit only catches what gets
+//! that are open while they are written, and for the up to four sockets that RustDDS has for ways it takes often. Load varies and the machine is shared, so the processor's limit only catches what gets
 //! slower and slower.
 
 use std::fmt;
@@ -24,6 +24,8 @@ pub const MIN_SAMPLES: usize = 30;
 
 const MEMORY_SHARE: f64 = 0.03;
 const MEMORY_BYTES: f64 = 3.0 * 1024.0 * 1024.0;
+/// Those of `beaten_paths`, which come and go with who is there.
+const DESCRIPTORS: f64 = 4.0;
 const CPU_SHARE: f64 = 0.5;
 const CPU_CORE: f64 = 0.01;
 
@@ -73,7 +75,7 @@ impl Recording {
         compare("memory", "MB", before / 1e6, after / 1e6, allowed / 1e6);
 
         let descriptors = |moments: &[Moment]| lasting(moments.iter().map(|moment| moment.descriptors));
-        compare("descriptors", "", descriptors(second), descriptors(last), descriptors(second));
+        compare("descriptors", "", descriptors(second), descriptors(last), descriptors(second) + DESCRIPTORS);
         let threads = |moments: &[Moment]| highest(moments.iter().map(|moment| moment.threads));
         compare("threads", "", threads(second), threads(last), threads(second));
 
@@ -167,8 +169,11 @@ mod tests {
     }
 
     #[test]
-    fn one_descriptor_or_thread_more_shows() {
-        assert_eq!(changed(|second, moment| moment.descriptors += second / 100), ["descriptors"]);
+    fn descriptors_that_are_not_closed_and_one_thread_more_show() {
+        // Sockets of beaten paths come and go.
+        assert!(changed(|second, moment| moment.descriptors += 4 * (second / 100)).is_empty());
+        assert_eq!(changed(|second, moment| moment.descriptors += 5 * (second / 100)), ["descriptors"]);
+        assert_eq!(changed(|second, moment| moment.descriptors += second / 7), ["descriptors"]);
         assert_eq!(changed(|second, moment| moment.threads += second / 110), ["threads"]);
     }
 

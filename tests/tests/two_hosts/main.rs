@@ -41,6 +41,37 @@ fn a_thousand_numbers_arrive_in_order() {
     assert_all_heard(&listener);
 }
 
+/// How many datagrams have come to a host that were sent to a group.
+fn multicast_heard(hosts: &TwoHosts, host: usize) -> u64 {
+    let output = hosts.command(host, "cat").arg("/proc/net/netstat").output().expect("the kernel counts");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("IpExt:"));
+    let [names, numbers] = [lines.next(), lines.next()].map(|line| line.expect("names, then numbers"));
+    let mut counters = names.split_whitespace().zip(numbers.split_whitespace());
+    let (_, number) = counters.find(|(name, _)| *name == "InMcastPkts").expect("it counts multicast");
+    number.parse().expect("a number")
+}
+
+/// What one participant reads is sent to it alone, and wakes nobody else; what two read is sent once.
+#[test]
+fn samples_for_one_go_to_it_and_samples_for_many_go_to_all() {
+    let Some(hosts) = TwoHosts::new() else { return };
+    let sent_by_multicast = |listeners: usize| {
+        let before = multicast_heard(&hosts, 1);
+        let listening: Vec<_> = (0..listeners).map(|_| start(&hosts, 1, "listen", |_| {})).collect();
+        let _talker = start(&hosts, 0, "talk", |command| {
+            command.env("LISTENERS", listeners.to_string());
+        });
+        listening.iter().for_each(assert_all_heard);
+        multicast_heard(&hosts, 1) - before
+    };
+    let count: u64 = COUNT.parse().unwrap();
+    let for_one = sent_by_multicast(1);
+    assert!(for_one < count / 4, "{for_one} of {count} to one reader by multicast");
+    let for_two = sent_by_multicast(2);
+    assert!(for_two >= count, "{for_two} of {count} to two readers by multicast");
+}
+
 #[test]
 fn nothing_is_lost_on_a_network_that_loses_five_percent() {
     let Some(hosts) = TwoHosts::new() else { return };

@@ -76,16 +76,18 @@ fn twenty_systems_start_and_stop_a_hundred_times_with_nothing_missed() {
 }
 
 #[test]
-fn five_systems_of_one_process_are_five_to_start_all_and_one_participant() {
+fn fifty_systems_of_one_process_are_fifty_to_start_all_and_one_participant() {
     let stage = Stage::new();
-    let process = stage.system(&["--kind", "auxiliary", "--count", "5", "--name", "rig"]);
-    process.wait_for_line("system rig_5 is inactive", PATIENCE);
-    let names: Vec<_> = (1..=5).map(|n| format!("rig_{n}")).collect();
+    let process = stage.system(&["--kind", "auxiliary", "--count", "50", "--name", "rig"]);
+    process.wait_for_line("system rig_50 is inactive", PATIENCE);
+    let names: BTreeSet<_> = (1..=50).map(|n| format!("rig_{n}")).collect();
     let output = stage.command(&["start", "--all", "--session", "s1", "--json"]);
     assert!(output.status.success(), "{output:?}");
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let results = report["systems"].as_array().unwrap();
-    assert!(results.iter().map(|result| &result["name"]).eq(&names), "{report}");
+    let started: Option<BTreeSet<_>> =
+        results.iter().map(|result| result["name"].as_str().map(str::to_owned)).collect();
+    assert_eq!(started.as_ref(), Some(&names), "{report}");
     assert!(results.iter().all(|result| result["outcome"] == "done"), "{report}");
     let output = stage.command(&["stop", "--all"]);
     let said = String::from_utf8_lossy(&output.stdout);
@@ -95,7 +97,7 @@ fn five_systems_of_one_process_are_five_to_start_all_and_one_participant() {
     let controller = observer.controller();
     let known = controller.clone();
     let reachable = || known.with_systems(|all| all.values().filter(|s| s.reachable()).count());
-    observer.until("five systems are reachable", |_| reachable() == 5);
+    observer.until("fifty systems are reachable", |_| reachable() == 50);
     let participants: BTreeSet<_> =
         controller.with_systems(|all| all.values().map(|system| system.participant).collect());
     assert_eq!(participants.len(), 1, "{participants:?}");

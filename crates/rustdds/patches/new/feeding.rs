@@ -2,6 +2,7 @@
 //! the one at hand.
 
 use std::{
+  cell::RefCell,
   collections::BTreeMap,
   net::{Ipv4Addr, SocketAddr},
   sync::{
@@ -92,7 +93,7 @@ pub struct Disturbance {
   pub lost: u64,
   /// So many come twice, the second time after others.
   pub doubled: u64,
-  /// So many come after those that came with them.
+  /// So many come after others that were sent later.
   pub late: u64,
 }
 
@@ -116,21 +117,52 @@ fn happens(percent: u64) -> bool {
   step(before.unwrap_or(1)) % 100 < percent
 }
 
+struct Kept {
+  datagram: (Bytes, PacketOrigin),
+  // Its first copy has come in time.
+  is_double: bool,
+}
+
+thread_local! {
+  // Most datagrams come alone, so that these wait for the next that is read. By thread, because most often that is
+  // by participant: whoever drives two of them must not do so on one thread.
+  static KEPT: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
+}
+static REORDERED: AtomicU64 = AtomicU64::new(0);
+
+/// How many datagrams have come after another that their sender has sent later.
+pub fn reordered() -> u64 {
+  REORDERED.load(Ordering::Relaxed)
+}
+
 pub(crate) fn disturb_these(datagrams: &mut Vec<(Bytes, PacketOrigin)>) {
   if DISTURBED.load(Ordering::Relaxed) {
     let Disturbance { lost, doubled, late } = *DISTURBANCE.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut last = Vec::new();
+    let mut kept = Vec::new();
     datagrams.retain(|datagram| {
       if happens(lost) {
         return false;
       }
       let is_late = happens(late);
       if is_late || happens(doubled) {
-        last.push(datagram.clone());
+        kept.push(Kept { datagram: datagram.clone(), is_double: !is_late });
       }
       !is_late
     });
-    datagrams.append(&mut last);
+    if datagrams.is_empty() {
+      // Nobody has overtaken those that wait.
+      KEPT.with_borrow_mut(|waiting| waiting.append(&mut kept));
+      return;
+    }
+    let sender = |datagram: &(Bytes, PacketOrigin)| datagram.0.get(8..20).map(GuidPrefix::new);
+    let in_time = datagrams.len();
+    for Kept { datagram, is_double } in KEPT.replace(kept) {
+      let is_overtaken = datagrams[..in_time].iter().any(|other| sender(other) == sender(&datagram));
+      if is_overtaken && !is_double {
+        REORDERED.fetch_add(1, Ordering::Relaxed);
+      }
+      datagrams.push(datagram);
+    }
   }
 }
 

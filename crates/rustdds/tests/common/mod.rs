@@ -1,6 +1,7 @@
 //! A small DDS application for the tests, in this process or in one of its own.
 #![allow(dead_code)] // each test binary uses a part of it
 
+pub mod driven;
 pub mod scripted;
 pub mod wire;
 
@@ -80,6 +81,20 @@ pub fn reliable(depth: i32) -> QosPolicies {
         .reliability(policy::Reliability::Reliable { max_blocking_time: rustdds::Duration::from_millis(100) })
         .durability(policy::Durability::Volatile)
         .history(policy::History::KeepLast { depth })
+        .build()
+}
+
+/// Refuses to write when so many are not acknowledged.
+pub fn keep_all(room: i32) -> QosPolicies {
+    QosPolicyBuilder::new()
+        .reliability(policy::Reliability::Reliable { max_blocking_time: rustdds::Duration::from_millis(100) })
+        .durability(policy::Durability::Volatile)
+        .history(policy::History::KeepAll)
+        .resource_limits(policy::ResourceLimits {
+            max_samples: room,
+            max_instances: 1,
+            max_samples_per_instance: room,
+        })
         .build()
 }
 
@@ -180,15 +195,23 @@ fn peer_process() {
         return;
     };
     let (role, domain) = role.split_once(' ').expect("role and domain");
-    let participant = local(domain.parse().expect("domain")).build().expect("participant");
-    let down_qos = if role == "echo-best-effort" { best_effort() } else { reliable(100) };
+    let builder = local(domain.parse().expect("domain"));
+    let (builder, down_qos) = match role {
+        // It is not missed while it is stopped, soon has no room for what comes then, and throws nothing away by itself.
+        "echo-frozen" => {
+            (builder.lease_duration(6 * SOON).socket_receive_buffer_size(100_000), keep_all(1000))
+        }
+        "echo-best-effort" => (builder, best_effort()),
+        _ => (builder, reliable(100)),
+    };
+    let participant = builder.build().expect("participant");
     let sink = reader(&participant, "down", &down_qos);
     let source = writer(&participant, "up", &reliable(100));
     println!("ready");
     let step = Duration::from_millis(5);
     match role {
         "none" => {}
-        "echo" | "echo-best-effort" => loop {
+        "echo" | "echo-best-effort" | "echo-frozen" => loop {
             for sample in take(&sink) {
                 write(&source, sample);
             }
@@ -232,6 +255,19 @@ pub fn waiting(ports: [u16; 2]) -> u64 {
         ports.contains(&port).then_some(queue)
     };
     table.lines().skip(1).filter_map(of_port).sum()
+}
+
+/// How many datagrams found no room in a receive buffer, of all participants of a domain.
+pub fn overflown(domain: u16) -> u64 {
+    let base = 7400 + 250 * domain;
+    let table = std::fs::read_to_string("/proc/net/udp").expect("socket table");
+    let of_domain = |line: &str| {
+        let mut fields = line.split_whitespace();
+        let port = u16::from_str_radix(fields.nth(1)?.split_once(':')?.1, 16).ok()?;
+        let drops = fields.last()?.parse::<u64>().ok()?;
+        (base..base + 250).contains(&port).then_some(drops)
+    };
+    table.lines().skip(1).filter_map(of_domain).sum()
 }
 
 /// Ports of participant `id` of a domain: for discovery and for data.

@@ -4,7 +4,7 @@ use rustdds::{DomainParticipant, RTPSEntity};
 
 use crate::{
     common::{
-        wire::{Invented, Packet, LIVELINESS, PARTICIPANTS, PUBLICATIONS, SUBSCRIPTIONS},
+        wire::{number, Invented, Packet, LIVELINESS, PARTICIPANTS, PUBLICATIONS, SUBSCRIPTIONS},
         Reader, Writer,
     },
     Random,
@@ -51,6 +51,8 @@ pub(crate) struct Forger {
     invented: Invented,
     count: i32,
     next: i64,
+    /// How many samples with nothing wrong it has made, of those that are read in one go.
+    pub(crate) plain: usize,
 }
 
 impl Forger {
@@ -78,6 +80,7 @@ impl Forger {
             invented,
             count: 0,
             next: 1,
+            plain: 0,
         }
     }
 
@@ -88,6 +91,9 @@ impl Forger {
         };
         if random.below(64) == 0 {
             return self.discovery(random);
+        }
+        if random.below(4) == 0 {
+            return self.plain(random);
         }
         let mut message = Packet::new(&prefix).0;
         if random.below(2) == 0 {
@@ -123,6 +129,53 @@ impl Forger {
                 1 => message[at..at + 2].copy_from_slice(&random.pick(&SHORT).to_le_bytes()),
                 _ => message[at] = *random.pick(&BYTE),
             }
+        }
+        message
+    }
+
+    /// What most datagrams are, and what is read in one go: a sample for all readers of its writer, perhaps with its time before
+    /// it and a HEARTBEAT behind it. In every other one something is wrong.
+    fn plain(&mut self, random: &mut Random) -> Vec<u8> {
+        let writer = match random.below(8) {
+            0 => *random.pick(&self.entities),
+            number => super::writer_id(1 + number as u32 % 3),
+        };
+        let mut packet = Packet::new(&self.invented.prefix);
+        if random.below(2) == 0 {
+            packet = packet.add(0x09, 0, &[&random.next().to_le_bytes()]);
+        }
+        self.next += 1;
+        let length = if random.below(8) == 0 { random.below(200) } else { 4 * random.below(50) };
+        let content = std::iter::repeat_with(|| random.next() as u8).take(length);
+        let payload: Vec<u8> = [0, 1, 0, 0].into_iter().chain(content).collect();
+        packet = packet.data([0; 4], writer, self.next, &payload);
+        if random.below(2) == 0 {
+            self.count = self.count.wrapping_add(1);
+            // What is gone is not waited for, so that this one comes through.
+            let [first, last] = [self.next; 2].map(number);
+            let is_final = 2 * random.below(2) as u8;
+            packet =
+                packet.add(0x07, is_final, &[&[0; 4], &writer, &first, &last, &self.count.to_le_bytes()]);
+        }
+        let mut message = packet.0;
+        if random.below(2) == 0 {
+            self.plain += 1;
+            return message;
+        }
+        // The payload is mostly longer than all the rest, and anything may be in it.
+        let at = match random.below(3) {
+            0 => random.below(message.len()),
+            1 => random.below(72),
+            _ => message.len() - 1 - random.below(40),
+        };
+        let at = at.min(message.len() - 4);
+        match random.below(6) {
+            0 => message[at & !3..][..4].copy_from_slice(&random.pick(&LONG).to_le_bytes()),
+            1 => message[at & !1..][..2].copy_from_slice(&random.pick(&SHORT).to_le_bytes()),
+            2 => message[at] = random.next() as u8,
+            3 => message[at] ^= 1 << random.below(8),
+            4 => message.truncate(at.max(20)),
+            _ => message.extend(vec![0; 1 + random.below(40)]),
         }
         message
     }
@@ -239,7 +292,7 @@ impl Forger {
             }
             _ => random.below(300) as i64,
         };
-        message.extend(crate::common::wire::number(value));
+        message.extend(number(value));
     }
 
     fn numbers(&mut self, message: &mut Vec<u8>, random: &mut Random, wide: bool) {
