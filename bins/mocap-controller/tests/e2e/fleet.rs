@@ -81,6 +81,12 @@ fn fifty_systems_of_one_process_are_fifty_to_start_all_and_one_participant() {
     let process = stage.system(&["--kind", "auxiliary", "--count", "50", "--name", "rig"]);
     process.wait_for_line("system rig_50 is inactive", PATIENCE);
     let names: BTreeSet<_> = (1..=50).map(|n| format!("rig_{n}")).collect();
+    // A process that has just said so may not have told others yet.
+    let mut observer = stage.observer(Dialect::Mocap);
+    let controller = observer.controller();
+    let known = controller.clone();
+    let reachable = || known.with_systems(|all| all.values().filter(|s| s.reachable()).count());
+    observer.until("fifty systems are reachable", |_| reachable() == 50);
     let output = stage.command(&["start", "--all", "--session", "s1", "--json"]);
     assert!(output.status.success(), "{output:?}");
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -93,11 +99,6 @@ fn fifty_systems_of_one_process_are_fifty_to_start_all_and_one_participant() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && names.iter().all(|name| said.contains(name.as_str())), "{output:?}");
 
-    let mut observer = stage.observer(Dialect::Mocap);
-    let controller = observer.controller();
-    let known = controller.clone();
-    let reachable = || known.with_systems(|all| all.values().filter(|s| s.reachable()).count());
-    observer.until("fifty systems are reachable", |_| reachable() == 50);
     let participants: BTreeSet<_> =
         controller.with_systems(|all| all.values().map(|system| system.participant).collect());
     assert_eq!(participants.len(), 1, "{participants:?}");
