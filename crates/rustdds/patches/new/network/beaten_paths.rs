@@ -60,8 +60,10 @@ impl BeatenPaths {
     pub fn went_elsewhere(&mut self, to: SocketAddr) -> bool {
         match self.candidates.iter().position(|(candidate, _)| *candidate == to) {
             Some(place) => {
-                self.candidates[place].1 += 1;
-                if self.candidates[place].1 < OFTEN || self.paths.len() >= MOST {
+                let count = &mut self.candidates[place].1;
+                // No more than that while all sockets are taken: who was often sent to once gives way to others.
+                *count = (*count + 1).min(OFTEN);
+                if *count < OFTEN || self.paths.len() >= MOST {
                     return false;
                 }
                 self.candidates.swap_remove(place);
