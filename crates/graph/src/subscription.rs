@@ -28,8 +28,9 @@ pub struct Sample<M> {
     pub info: SampleInfo,
 }
 
-/// How many samples one reader may deliver before others get their turn.
+/// How many samples one reader may deliver before others get their turn, and how many if that is quickly done.
 const BATCH: usize = 128;
+const QUICK_BATCH: usize = 2048;
 /// After a callback that took longer, what came meanwhile may have made waiting samples too old.
 const SLOW: Duration = Duration::from_millis(1);
 /// How many samples may be looked at, at once, to find the newest: others must get their turn during a flood.
@@ -132,7 +133,11 @@ impl Inbox {
     pub(crate) fn take(&self, mut deliver: impl FnMut(RawSample)) -> bool {
         let mut looked: Option<Instant> = None;
         let mut may_be_more = true;
-        for _ in 0..BATCH {
+        let mut began: Option<Instant> = None;
+        for number in 1..=QUICK_BATCH {
+            if number % BATCH == 0 && began.get_or_insert_with(Instant::now).elapsed() > SLOW {
+                return true;
+            }
             let is_late = || self.depth.is_some() && looked.is_none_or(|looked| looked.elapsed() > SLOW);
             let is_empty = self.waiting.borrow().is_empty();
             if is_empty && !may_be_more {

@@ -9,11 +9,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use common::{driven::Application, local, reader, reliable, take, writer, Reader, Writer, SOON};
+use common::{
+    best_effort,
+    driven::Application,
+    local, reader, reliable,
+    scripted::{Announced, Heard, ScriptedPeer, CYCLONE, DATA, SUBSCRIPTIONS_WRITER},
+    take, writer, Reader, Writer, SOON,
+};
 use rosless_tests::{eventually, DomainLease};
 use rustdds::{
     bytes::Bytes, policy, DomainParticipant, DomainParticipantStatusEvent, QosPolicies, QosPolicyBuilder,
-    StatusEvented,
+    RTPSEntity, StatusEvented,
 };
 
 fn keep_all() -> QosPolicies {
@@ -163,4 +169,177 @@ fn a_blocked_application_hands_over_and_leaves_in_order() {
     eventually("its goodbye is heard", SOON, || lost(&peer));
     // Nothing is left to be driven.
     assert_eq!(driver.before_wait(&mut Vec::new(), Instant::now()), None);
+}
+
+/// A driving application with a writer for each topic, and a peer of bytes that hears each of its datagrams.
+struct Overheard {
+    application: Application,
+    writers: Vec<Writer>,
+    peer: ScriptedPeer,
+    _lease: DomainLease,
+}
+
+const SAMPLE: [u8; 100] = [7; 100];
+
+impl Overheard {
+    fn new(topics: &[(&str, QosPolicies)]) -> Self {
+        let lease = DomainLease::acquire();
+        let application = Application::new(local(lease.id()));
+        let writers: Vec<_> =
+            topics.iter().map(|(topic, qos)| writer(&application.participant, topic, qos)).collect();
+        let mut peer = ScriptedPeer::new(&application.participant, CYCLONE);
+        peer.meet();
+        let mut announced = Vec::new();
+        for (number, (topic, _)) in (1..).zip(topics) {
+            let reader = Announced { entity: [0, 0, number, 4], topic, reliable: false };
+            announced.push(peer.announcement(number.into(), reader));
+        }
+        announced.push(peer.heartbeat(SUBSCRIPTIONS_WRITER, 1, topics.len() as i64));
+        peer.say_to_discovery(&announced);
+        let mut overheard = Self { application, writers, peer, _lease: lease };
+        for number in 0..topics.len() {
+            eventually("the peer hears the writer", SOON, || {
+                overheard.application.write(&overheard.writers[number], &SAMPLE);
+                overheard.application.turn_within(Duration::from_millis(10));
+                !overheard.hear(number).concat().is_empty()
+            });
+        }
+        overheard.application.turn_for(Duration::from_millis(300));
+        overheard.peer.listen();
+        overheard
+    }
+
+    fn entity(&self, number: usize) -> [u8; 4] {
+        self.writers[number].guid().to_bytes()[12..].try_into().expect("four bytes")
+    }
+
+    fn write(&self, number: usize, samples: usize) {
+        for _ in 0..samples {
+            self.application.write(&self.writers[number], &SAMPLE);
+        }
+    }
+
+    /// Numbers of the writer's samples, by datagram.
+    fn hear(&self, number: usize) -> Vec<Vec<i64>> {
+        let writer = self.entity(number);
+        let samples = |datagram: Vec<Heard>| -> Vec<i64> {
+            datagram.iter().filter(|heard| heard.is(DATA, writer)).map(Heard::sequence).collect()
+        };
+        let datagrams = self.peer.listen_by_datagram().into_iter().map(samples);
+        datagrams.filter(|samples| !samples.is_empty()).collect()
+    }
+}
+
+fn follow_each_other(numbers: &[i64]) -> bool {
+    numbers.windows(2).all(|pair| pair[1] == pair[0] + 1)
+}
+
+/// Without patch 0246: 200 datagrams.
+#[test]
+fn a_few_samples_are_sent_one_by_one_and_many_in_few_datagrams() {
+    const FEW: usize = 8;
+    const MANY: usize = 200;
+    let mut overheard = Overheard::new(&[("t", reliable(1000))]);
+    overheard.write(0, FEW);
+    let at_once = overheard.hear(0);
+    assert_eq!(at_once.iter().map(Vec::len).collect::<Vec<_>>(), [1; FEW], "nobody has turned since");
+    overheard.write(0, MANY - FEW);
+    overheard.application.turn_within(Duration::ZERO);
+    let rest = overheard.hear(0);
+    let numbers = [at_once.concat(), rest.concat()].concat();
+    assert!(numbers.len() == MANY && follow_each_other(&numbers), "{numbers:?}");
+    assert!(rest.len() <= (MANY - FEW) / 8, "{} datagrams", rest.len());
+    // After it has waited, the next few are sent at once again.
+    overheard.write(0, 1);
+    assert_eq!(overheard.hear(0).len(), 1);
+}
+
+#[test]
+fn what_was_written_first_goes_first_also_after_a_burst() {
+    let overheard = Overheard::new(&[("a", reliable(1000)), ("b", reliable(1000))]);
+    overheard.write(0, 50);
+    overheard.write(1, 1);
+    let (a, b) = (overheard.entity(0), overheard.entity(1));
+    let heard = overheard.peer.listen();
+    let of =
+        |writer| heard.iter().enumerate().filter(move |(_, heard)| heard.is(DATA, writer)).map(|(at, _)| at);
+    assert_eq!((of(a).count(), of(b).count()), (50, 1), "nobody has turned since");
+    assert!(of(a).max() < of(b).max());
+}
+
+#[test]
+fn no_burst_pushes_its_own_samples_out_of_a_short_history() {
+    for qos in [best_effort(), reliable(1), reliable(10)] {
+        let mut overheard = Overheard::new(&[("t", qos)]);
+        overheard.write(0, 100);
+        overheard.application.turn_within(Duration::ZERO);
+        let numbers = overheard.hear(0).concat();
+        assert!(numbers.len() == 100 && follow_each_other(&numbers), "{numbers:?}");
+    }
+}
+
+#[test]
+fn the_rest_of_a_burst_is_sent_when_the_application_does_not_come_back() {
+    let overheard = Overheard::new(&[("t", reliable(1000))]);
+    overheard.write(0, 50);
+    let mut numbers = Vec::new();
+    eventually("all of it is sent", SOON, || {
+        numbers.extend(overheard.hear(0).concat());
+        numbers.len() == 50
+    });
+    assert!(follow_each_other(&numbers), "{numbers:?}");
+}
+
+/// Without patch 0246 and with bursts: half of them are asked for again, because they came when there was no room.
+#[test]
+fn a_reader_that_keeps_all_gets_no_more_than_it_has_room_for() {
+    const ROOM: i32 = 10_000;
+    const SAMPLES: u32 = 60_000;
+    const AT_A_TIME: usize = 100;
+    let lease = DomainLease::acquire();
+    let domain = lease.id();
+    let talker = thread::spawn(move || {
+        let mut application = Application::new(local(domain));
+        let writer = writer(&application.participant, "t", &common::keep_all(ROOM));
+        while application.participant.discovered_readers().is_empty() {
+            application.turn_within(Duration::from_millis(10));
+        }
+        let mut next = 0;
+        while next < SAMPLES {
+            let mut sample = SAMPLE;
+            sample[..4].copy_from_slice(&next.to_le_bytes());
+            let is_taken = application.try_write(&writer, &sample);
+            next += u32::from(is_taken);
+            if !is_taken {
+                application.turn_within(Duration::from_millis(1));
+            }
+        }
+        application.driver.hand_over();
+        assert!(writer.wait_for_acknowledgments(SOON).expect("no fault"), "all has come");
+    });
+    let mut application = Application::new(local(domain));
+    let reader = reader(&application.participant, "t", &common::keep_all(ROOM));
+    let mut numbers = Vec::new();
+    let mut more = false;
+    let end = Instant::now() + 3 * SOON;
+    while numbers.last() != Some(&(SAMPLES - 1)) {
+        assert!(Instant::now() < end, "only {} came, up to {:?}", numbers.len(), numbers.last());
+        let ready = application.turn_within(if more { Duration::ZERO } else { Duration::from_millis(10) });
+        more |= !ready.is_empty();
+        reader.drain_read_notifications();
+        for _ in 0..AT_A_TIME {
+            let Some(sample) = reader.try_take_raw() else {
+                more = false;
+                break;
+            };
+            numbers.push(u32::from_le_bytes(sample.payload.value[..4].try_into().expect("four bytes")));
+        }
+    }
+    // The first ones were written before both had met.
+    let first = numbers[0];
+    assert_eq!(numbers, (first..SAMPLES).collect::<Vec<_>>());
+    assert!(first < SAMPLES / 2, "nearly all came before they met: {first}");
+    let repairs = application.participant.repairs();
+    assert!(repairs.asked() < 100, "{repairs:?}");
+    talker.join().expect("the talker ends well");
 }

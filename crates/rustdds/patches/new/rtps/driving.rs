@@ -172,6 +172,10 @@ impl ReadyReaders {
     }
   }
 
+  pub fn readers(&self) -> &[EntityId] {
+    &self.readers
+  }
+
   fn take(&mut self, ready: &mut Vec<EntityId>) {
     if !self.readers.is_empty() {
       ready.append(&mut self.readers);
@@ -336,7 +340,7 @@ impl Driver {
     let is_sent = self.work.0.try_lock().is_ok_and(|mut work| {
       work.as_mut().is_some_and(|Work(event_loop)| {
         event_loop.turned_by(true);
-        event_loop.send_pending(writer)
+        event_loop.send_written(writer)
       })
     });
     // The stand-in has to look when there is more to do.

@@ -120,7 +120,7 @@ pub(crate) fn read(buffer: &mut Bytes) -> Option<Submessage> {
   Some(submessage)
 }
 
-/// A datagram with one sample for all readers of its writer, as [`datagram`] makes it.
+/// A datagram with one sample for all readers of its writer, as a burst of one makes it.
 #[derive(Debug)]
 pub(crate) struct Sample {
   pub header: Header,
@@ -252,36 +252,43 @@ pub(crate) fn is_plain(change: &CacheChange) -> bool {
     && length <= usize::from(u16::MAX) - 20
 }
 
-/// Puts the datagram with this sample, which [is plain](is_plain), for all readers of its
-/// writer, and with the HEARTBEAT that tells the first number there is, its own count and
-/// whether it is final, in the place of what was there.
-pub(crate) fn datagram(
-  change: &CacheChange,
-  heartbeat: Option<(SequenceNumber, i32, bool)>,
-  datagram: &mut Vec<u8>,
-) {
-  datagram.clear();
-  let DDSData::Data { serialized_payload } = &change.data_value else {
-    return;
-  };
-  let GUID { prefix, entity_id } = change.writer_guid;
-  let length = serialized_payload.len_serialized();
-  datagram.reserve(20 + 12 + 24 + length + 32);
-  let number = |datagram: &mut Vec<u8>, number: SequenceNumber| {
-    let number = i64::from(number);
-    datagram.extend_from_slice(&((number >> 32) as i32).to_le_bytes());
-    datagram.extend_from_slice(&(number as u32).to_le_bytes());
-  };
-  let from_writer_to_all = |datagram: &mut Vec<u8>| {
-    datagram.extend_from_slice(&[0; 4]);
-    datagram.extend_from_slice(&entity_id.entity_key);
-    datagram.push(entity_id.entity_kind.into());
-  };
+/// A HEARTBEAT that goes with samples: the first number there is, the last, its own count and whether it is final.
+pub(crate) type Told = (SequenceNumber, SequenceNumber, i32, bool);
 
+/// Puts the beginning of a datagram in the place of what was there.
+pub(crate) fn begin(from: GuidPrefix, datagram: &mut Vec<u8>) {
+  datagram.clear();
   let version = ProtocolVersion::THIS_IMPLEMENTATION;
   let [vendor_0, vendor_1] = VendorId::THIS_IMPLEMENTATION.as_bytes();
   datagram.extend_from_slice(&[b'R', b'T', b'P', b'S', version.major, version.minor, vendor_0, vendor_1]);
-  datagram.extend_from_slice(&prefix.bytes);
+  datagram.extend_from_slice(&from.bytes);
+}
+
+/// How much a sample, with its time, adds to a datagram.
+pub(crate) fn length(change: &CacheChange) -> usize {
+  12 + 24 + change.data_value.payload_size()
+}
+
+fn add_number(datagram: &mut Vec<u8>, number: SequenceNumber) {
+  let number = i64::from(number);
+  datagram.extend_from_slice(&((number >> 32) as i32).to_le_bytes());
+  datagram.extend_from_slice(&(number as u32).to_le_bytes());
+}
+
+fn add_from_writer_to_all(datagram: &mut Vec<u8>, writer: EntityId) {
+  datagram.extend_from_slice(&[0; 4]);
+  datagram.extend_from_slice(&writer.entity_key);
+  datagram.push(writer.entity_kind.into());
+}
+
+/// Adds a sample, which [is plain](is_plain), for all readers of its writer.
+pub(crate) fn add_sample(change: &CacheChange, datagram: &mut Vec<u8>) {
+  let DDSData::Data { serialized_payload } = &change.data_value else {
+    return;
+  };
+  let length = serialized_payload.len_serialized();
+  // With room for a HEARTBEAT.
+  datagram.reserve(12 + 24 + length + 32);
   if let Some(timestamp) = change.write_options.source_timestamp() {
     let ticks = timestamp.to_ticks();
     datagram.extend_from_slice(&[0x09, LITTLE_ENDIAN, 8, 0]);
@@ -290,38 +297,38 @@ pub(crate) fn datagram(
   }
   let [low, high] = (20 + length as u16).to_le_bytes();
   datagram.extend_from_slice(&[0x15, LITTLE_ENDIAN | WITH_DATA, low, high, 0, 0, 16, 0]);
-  from_writer_to_all(datagram);
-  number(datagram, change.sequence_number);
+  add_from_writer_to_all(datagram, change.writer_guid.entity_id);
+  add_number(datagram, change.sequence_number);
   datagram.extend_from_slice(&serialized_payload.representation_identifier.bytes);
   datagram.extend_from_slice(&serialized_payload.representation_options);
   datagram.extend_from_slice(&serialized_payload.value);
-  if let Some((first, count, is_final)) = heartbeat {
-    let flags = if is_final { LITTLE_ENDIAN | FINAL } else { LITTLE_ENDIAN };
-    datagram.extend_from_slice(&[0x07, flags, 28, 0]);
-    from_writer_to_all(datagram);
-    number(datagram, first);
-    number(datagram, change.sequence_number);
-    datagram.extend_from_slice(&count.to_le_bytes());
-  }
-  // In tests whatever is written here is written twice.
-  #[cfg(debug_assertions)]
-  assert_eq!(*datagram, the_long_way(change, heartbeat));
 }
 
+pub(crate) fn add_heartbeat(writer: EntityId, (first, last, count, is_final): Told, datagram: &mut Vec<u8>) {
+  let flags = if is_final { LITTLE_ENDIAN | FINAL } else { LITTLE_ENDIAN };
+  datagram.extend_from_slice(&[0x07, flags, 28, 0]);
+  add_from_writer_to_all(datagram, writer);
+  add_number(datagram, first);
+  add_number(datagram, last);
+  datagram.extend_from_slice(&count.to_le_bytes());
+}
+
+/// In tests whatever is written here is written twice.
 #[cfg(debug_assertions)]
-fn the_long_way(change: &CacheChange, heartbeat: Option<(SequenceNumber, i32, bool)>) -> Vec<u8> {
+pub(crate) fn the_long_way(changes: &[CacheChange], writer: GUID, heartbeat: Option<Told>) -> Vec<u8> {
   let endianness = speedy::Endianness::LittleEndian;
   let mut builder = MessageBuilder::new();
-  if let Some(timestamp) = change.write_options.source_timestamp() {
-    builder = builder.ts_msg(endianness, Some(timestamp));
+  for change in changes {
+    if let Some(timestamp) = change.write_options.source_timestamp() {
+      builder = builder.ts_msg(endianness, Some(timestamp));
+    }
+    builder = builder.data_msg(change, EntityId::UNKNOWN, writer, endianness, None);
   }
-  builder = builder.data_msg(change, EntityId::UNKNOWN, change.writer_guid, endianness, None);
-  if let Some((first, count, is_final)) = heartbeat {
-    let (writer, last) = (change.writer_guid.entity_id, change.sequence_number);
+  if let Some((first, last, count, is_final)) = heartbeat {
     builder = builder.heartbeat_msg(
-      writer, first, last, count, endianness, EntityId::UNKNOWN, is_final, false,
+      writer.entity_id, first, last, count, endianness, EntityId::UNKNOWN, is_final, false,
     );
   }
-  let message = builder.add_header_and_build(change.writer_guid.prefix);
+  let message = builder.add_header_and_build(writer.prefix);
   message.write_to_vec_fast(endianness).unwrap_or_default()
 }
