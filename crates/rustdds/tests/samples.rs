@@ -7,8 +7,9 @@ mod common;
 use common::{exchange, local, reader, reliable, take, writer, SOON};
 use rosless_tests::{eventually, eventually_some, DomainLease};
 use rustdds::{
-    bytes::Bytes, dds::result::WriteError, policy, QosPolicyBuilder, RepresentationIdentifier,
-    SampleIdentity, SequenceNumber, Timestamp, WriteOptionsBuilder, GUID,
+    bytes::Bytes, dds::result::WriteError, policy, DomainParticipantStatusEvent, QosPolicyBuilder,
+    RepresentationIdentifier, SampleIdentity, SequenceNumber, StatusEvented, Timestamp, WriteOptionsBuilder,
+    GUID,
 };
 
 /// Stock: nothing arrives, because a localhost-only participant does not reach itself.
@@ -229,6 +230,31 @@ fn what_was_taken_is_not_kept() {
         let grown = common::resident(std::process::id()).saturating_sub(before);
         assert!(grown < 30_000_000, "{durability:?}: {grown} bytes more");
     }
+}
+
+/// Without patch 0251 none of them can be taken.
+#[test]
+fn what_was_acknowledged_is_taken_also_when_its_writer_is_gone() {
+    const SAMPLES: u32 = 500;
+    let lease = DomainLease::acquire();
+    let [talker, listener] = [(); 2].map(|()| local(lease.id()).build().expect("participant"));
+    let writer = writer(&talker, "t", &common::keep_all(1000));
+    let reader = reader(&listener, "t", &common::keep_all(1000));
+    exchange("first sample", &writer, &reader);
+    for number in 0..SAMPLES {
+        common::write(&writer, number.to_le_bytes().to_vec());
+    }
+    assert!(writer.wait_for_acknowledgments(SOON).expect("no fault"), "all of them came");
+    drop(writer);
+    drop(talker);
+    eventually("it is known that the talker has left", SOON, || {
+        let mut events = std::iter::from_fn(|| listener.status_listener().try_recv_status());
+        events.any(|event| matches!(event, DomainParticipantStatusEvent::ParticipantLost { .. }))
+    });
+    let numbers: Vec<[u8; 4]> =
+        take(&reader).iter().filter_map(|sample| sample[..].try_into().ok()).collect();
+    assert_eq!(numbers.len(), SAMPLES as usize);
+    assert!(numbers.into_iter().map(u32::from_le_bytes).eq(0..SAMPLES));
 }
 
 /// They share a cache: what one has taken is still there for the other.

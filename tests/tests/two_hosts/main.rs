@@ -6,7 +6,7 @@ mod ipv6;
 mod large;
 mod strangers;
 
-use std::{process::Command, time::Duration};
+use std::{net::UdpSocket, process::Command, time::Duration};
 
 use rosless_tests::{Daemon, TwoHosts, example};
 
@@ -41,15 +41,43 @@ fn a_thousand_numbers_arrive_in_order() {
     assert_all_heard(&listener);
 }
 
-/// How many datagrams have come to a host that were sent to a group.
-fn multicast_heard(hosts: &TwoHosts, host: usize) -> u64 {
-    let output = hosts.command(host, "cat").arg("/proc/net/netstat").output().expect("the kernel counts");
+/// A number that the kernel of a host counts: `group` is the first word of its line in the file.
+fn counted(hosts: &TwoHosts, host: usize, file: &str, (group, name): (&str, &str)) -> u64 {
+    let output = hosts.command(host, "cat").arg(file).output().expect("the kernel counts");
     let text = String::from_utf8(output.stdout).expect("text");
-    let mut lines = text.lines().filter_map(|line| line.strip_prefix("IpExt:"));
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix(group)?.strip_prefix(':'));
     let [names, numbers] = [lines.next(), lines.next()].map(|line| line.expect("names, then numbers"));
     let mut counters = names.split_whitespace().zip(numbers.split_whitespace());
-    let (_, number) = counters.find(|(name, _)| *name == "InMcastPkts").expect("it counts multicast");
+    let (_, number) = counters.find(|(counter, _)| *counter == name).expect("it counts that");
     number.parse().expect("a number")
+}
+
+/// How many datagrams have come to a host that were sent to a group.
+fn multicast_heard(hosts: &TwoHosts, host: usize) -> u64 {
+    counted(hosts, host, "/proc/net/netstat", ("IpExt", "InMcastPkts"))
+}
+
+/// Without patch 0249 of RustDDS the kernel refuses some hundred.
+#[test]
+fn who_is_alone_speaks_to_ports_that_somebody_has_and_to_no_others() {
+    let Some(hosts) = TwoHosts::new() else { return };
+    // Where the participant of domain 7 with number 60 would listen.
+    let port = 7410 + 250 * 7 + 2 * 60;
+    let somebody = hosts.run_on(0, || UdpSocket::bind(("127.0.0.1", port)).expect("the port is free"));
+    somebody.set_read_timeout(Some(PATIENCE)).expect("it waits");
+    let refused = || counted(&hosts, 0, "/proc/net/snmp", ("Udp", "NoPorts"));
+    let before = refused();
+    let _node = start(&hosts, 0, "listen", |command| {
+        command.env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST");
+    });
+    // The announcements that go to all ports are the first three.
+    for _ in 0..3 {
+        let mut datagram = [0; 2000];
+        let length = somebody.recv(&mut datagram).expect("it is spoken to");
+        assert!(datagram[..length].starts_with(b"RTPS"));
+    }
+    let refused = refused() - before;
+    assert!(refused < 100, "{refused} datagrams to nobody");
 }
 
 /// What one participant reads is sent to it alone, and wakes nobody else; what two read is sent once.

@@ -42,7 +42,7 @@ impl Interface {
 
 /// Those of one interface after those of the other, and of IPv4 first.
 pub(crate) fn addresses() -> io::Result<Vec<IfAddr>> {
-  let passing = fs::read_to_string("/proc/net/if_inet6").map(|table| passing(&table)).unwrap_or_default();
+  let passing = fs::read_to_string("/proc/thread-self/net/if_inet6").map(|table| passing(&table)).unwrap_or_default();
   let mut interfaces = BTreeMap::new();
   let mut addresses = Vec::new();
   for entry in getifaddrs().map_err(io::Error::from)? {

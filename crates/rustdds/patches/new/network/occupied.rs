@@ -4,9 +4,9 @@ use std::{collections::BTreeSet, fs};
 
 /// The UDP ports of this host that somebody has; for others to speak to them is in vain. None where that is not told.
 pub(crate) fn udp_ports() -> Option<BTreeSet<u16>> {
-  let v4 = fs::read_to_string("/proc/net/udp").ok()?;
+  let v4 = fs::read_to_string("/proc/thread-self/net/udp").ok()?;
   // What has a port of IPv6 may hear IPv4 as well. Without IPv6 there is no such table.
-  let v6 = fs::read_to_string("/proc/net/udp6").unwrap_or_default();
+  let v6 = fs::read_to_string("/proc/thread-self/net/udp6").unwrap_or_default();
   Some(ports(&v4).chain(ports(&v6)).collect())
 }
 
