@@ -293,7 +293,8 @@ fn the_rest_of_a_burst_is_sent_when_the_application_does_not_come_back() {
     assert!(follow_each_other(&numbers), "{numbers:?}");
 }
 
-/// Without patch 0246 and with bursts: half of them are asked for again, because they came when there was no room.
+/// Where nobody waits until the application has taken what there is (patch 0246), each is asked for several times, because
+/// there was no room for it; without patch 0250 some are lost then.
 #[test]
 fn a_reader_that_keeps_all_gets_no_more_than_it_has_room_for() {
     const ROOM: i32 = 10_000;

@@ -100,9 +100,15 @@ fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn cargo_bench(options: &Options, root: &Path) -> Command {
+fn cargo(root: &Path) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["bench", "--quiet", "--no-fail-fast"]).current_dir(root).env(bench::GATHER, "1");
+    command.current_dir(root);
+    command
+}
+
+fn cargo_bench(options: &Options, root: &Path) -> Command {
+    let mut command = cargo(root);
+    command.args(["bench", "--quiet", "--no-fail-fast"]).env(bench::GATHER, "1");
     if options.quick {
         command.env(bench::QUICK, "1");
     }
@@ -118,9 +124,13 @@ fn cargo_bench(options: &Options, root: &Path) -> Command {
 /// Before the first measurement, because the compiler would be measured with it.
 fn build(options: &Options, root: &Path) -> Result<()> {
     eprintln!("building the benchmarks …");
-    let built = cargo_bench(options, root).arg("--no-run").status()?.success();
-    if !built {
-        bail!("the benchmarks cannot be built");
+    // Then the programs they start, as `rosless_tests::sibling_binary` would build them.
+    let mut programs = cargo(root);
+    programs.args(["build", "--release", "--quiet", "--workspace", "--bins", "--example", "controller"]);
+    for command in [cargo_bench(options, root).arg("--no-run"), &mut programs] {
+        if !command.status()?.success() {
+            bail!("the benchmarks cannot be built");
+        }
     }
     Ok(())
 }
