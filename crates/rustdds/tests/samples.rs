@@ -4,7 +4,13 @@
 mod beaten_paths;
 mod common;
 
-use common::{exchange, local, reader, reliable, take, writer, SOON};
+use std::{collections::BTreeSet, process::Command};
+
+use common::{
+    exchange, local, reader, reliable,
+    scripted::{Announced, ScriptedPeer, ANYBODY, CYCLONE, PUBLICATIONS_WRITER},
+    take, writer, SOON,
+};
 use rosless_tests::{eventually, eventually_some, DomainLease};
 use rustdds::{
     bytes::Bytes, dds::result::WriteError, policy, DomainParticipantStatusEvent, QosPolicyBuilder,
@@ -255,6 +261,64 @@ fn what_was_acknowledged_is_taken_also_when_its_writer_is_gone() {
         take(&reader).iter().filter_map(|sample| sample[..].try_into().ok()).collect();
     assert_eq!(numbers.len(), SAMPLES as usize);
     assert!(numbers.into_iter().map(u32::from_le_bytes).eq(0..SAMPLES));
+}
+
+/// Without patch 0252: 7 MB more.
+#[test]
+fn what_a_best_effort_reader_has_missed_takes_no_memory() {
+    const WRITERS: u8 = 20;
+    const SAMPLES: i64 = 8000;
+    const ALONE: &str = "ROSLESS_TEST_ALONE";
+    // In a process of its own, because what other tests take would count.
+    if std::env::var_os(ALONE).is_none() {
+        let mut command = Command::new(std::env::current_exe().expect("a test knows its file"));
+        command.args(["--exact", "what_a_best_effort_reader_has_missed_takes_no_memory"]).env(ALONE, "1");
+        assert!(command.status().expect("it can be started").success());
+        return;
+    }
+    let lease = DomainLease::acquire();
+    let participant = local(lease.id()).build().expect("participant");
+    let reader = reader(&participant, "t", &common::best_effort());
+    let mut peer = ScriptedPeer::new(&participant, CYCLONE);
+    peer.meet();
+    let writer = |number: u8| [0, 1, number, 3];
+    let mut announced: Vec<_> = (0..WRITERS)
+        .map(|number| Announced { entity: writer(number), topic: "t", reliable: false })
+        .zip(1..)
+        .map(|(endpoint, sequence)| peer.announcement(sequence, endpoint))
+        .collect();
+    announced.push(peer.heartbeat(PUBLICATIONS_WRITER, 1, WRITERS.into()));
+    peer.say_to_discovery(&announced);
+    // One of each, with the writer's number in it, and the sample's.
+    let say = |sequence: i64| {
+        let payload =
+            |number: u8| [&[0, 1, 0, 0, number, 0, 0, 0][..], &(sequence as u32).to_le_bytes()].concat();
+        let samples =
+            (0..WRITERS).map(|number| peer.data(ANYBODY, writer(number), sequence, &payload(number)));
+        peer.say(&samples.collect::<Vec<_>>());
+    };
+    let mut sequence = 1000; // what came before that is missing
+    let mut heard = BTreeSet::new();
+    eventually("every writer is heard", SOON, || {
+        sequence += 1;
+        say(sequence);
+        heard.extend(take(&reader).iter().map(|sample| sample[0]));
+        heard.len() == usize::from(WRITERS)
+    });
+    let before = common::resident(std::process::id());
+    for round in 0..SAMPLES / 100 {
+        let last = 2000 + 100 * round + 99;
+        (last - 99..=last).for_each(say);
+        eventually("the last one comes", SOON, || {
+            let has_come = take(&reader).iter().any(|sample| sample[4..8] == (last as u32).to_le_bytes());
+            if !has_come {
+                say(last); // the socket may have been full
+            }
+            has_come
+        });
+    }
+    let grown = common::resident(std::process::id()).saturating_sub(before);
+    assert!(grown < 3_000_000, "{grown} bytes more");
 }
 
 /// They share a cache: what one has taken is still there for the other.
