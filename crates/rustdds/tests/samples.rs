@@ -263,6 +263,33 @@ fn what_was_acknowledged_is_taken_also_when_its_writer_is_gone() {
     assert!(numbers.into_iter().map(u32::from_le_bytes).eq(0..SAMPLES));
 }
 
+/// A command must not come without the one before it.
+#[test]
+fn what_waits_for_a_missing_sample_goes_with_its_writer() {
+    const WRITER: [u8; 4] = [0, 1, 1, 3];
+    let lease = DomainLease::acquire();
+    let participant = local(lease.id()).build().expect("participant");
+    let reader = reader(&participant, "t", &common::keep_all(1000));
+    let mut peer = ScriptedPeer::new(&participant, CYCLONE);
+    peer.meet();
+    let announced = peer.announcement(1, Announced { entity: WRITER, topic: "t", reliable: true });
+    let heartbeat = peer.heartbeat(PUBLICATIONS_WRITER, 1, 1);
+    peer.say_to_discovery(&[announced, heartbeat]);
+    let sample = |number: u8| peer.data(ANYBODY, WRITER, number.into(), &[0, 1, 0, 0, number, 0, 0, 0]);
+    let (first, third) = (sample(1), sample(3));
+    eventually("the first one comes", SOON, || {
+        peer.say(&[first.clone(), third.clone()]);
+        take(&reader).iter().any(|sample| sample[0] == 1)
+    });
+    let lost = || {
+        let mut events = std::iter::from_fn(|| participant.status_listener().try_recv_status());
+        events.any(|event| matches!(event, DomainParticipantStatusEvent::ParticipantLost { .. }))
+    };
+    peer.say_goodbye();
+    eventually("it is known that the peer has left", SOON, lost);
+    assert!(take(&reader).is_empty(), "the second was never sent");
+}
+
 /// Without patch 0252: 7 MB more.
 #[test]
 fn what_a_best_effort_reader_has_missed_takes_no_memory() {
