@@ -327,7 +327,8 @@ fn follow_feedback(
 ) -> Result<()> {
     let topic = format!("{action}/_action/feedback");
     let name = format!("{ty}_FeedbackMessage");
-    let known = types::resolve(registry, session, &name, &session.graph().publishers(&topic))?;
+    let graph = session.discover(|graph| !graph.publishers(&topic).is_empty())?;
+    let known = types::resolve(registry, session, &name, &graph.publishers(&topic))?;
     let (name, hash) = known.name_and_hash();
     let ty = known.ty.clone();
     session.event_loop.subscribe_raw(&session.node, &topic, (name, hash), move |(), sample| {

@@ -50,13 +50,16 @@ fn part_type(action_type: &str, interface: &str, suffix: &str) -> String {
 impl Echo {
     pub(crate) fn run(&self, environment: &Environment, session: &Session) -> Result<()> {
         let action = absolute(&self.action_name);
-        let graph = session.discover(|graph| graph.actions().contains_key(&action))?;
+        let topics = PARTS.map(|(_, end, _)| format!("{action}/_action/{end}"));
+        // An action is known by the end that takes goals; those that tell of it may come later.
+        let graph = session.discover(|graph| {
+            graph.actions().contains_key(&action) && topics.iter().all(|t| !graph.publishers(t).is_empty())
+        })?;
         let found = graph.actions().remove(&action).ok_or_else(|| unknown(&graph, &action))?;
         let action_type = found.first().cloned().unwrap_or_default();
         let registry = environment.registry()?;
         let shown = Rc::new(Cell::new(0_u64));
-        for (interface, end, suffix) in PARTS {
-            let topic = format!("{action}/_action/{end}");
+        for (topic, (interface, _, suffix)) in topics.into_iter().zip(PARTS) {
             let publishers = graph.publishers(&topic);
             let name = part_type(&action_type, interface, suffix);
             let known = match types::resolve(&registry, session, &name, &publishers) {

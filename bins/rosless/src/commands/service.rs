@@ -185,11 +185,12 @@ pub(super) fn service_types(
         Ok(full) => (full, None),
         Err(unknown) => (name.to_owned(), Some(unknown)),
     };
-    let graph = session.graph();
+    let speaks = |ty: &str, e: &Endpoint| e.ros_name() == service && e.type_name() == ty;
     let part = |part: &str| {
         let name = format!("{name}_{part}");
-        let endpoints: Vec<_> =
-            graph.endpoints().filter(|e| e.ros_name() == service && e.type_name() == name).collect();
+        // A service is known by the end that takes requests; the one that answers may come later.
+        let graph = session.discover(|graph| graph.endpoints().any(|e| speaks(&name, e)))?;
+        let endpoints: Vec<_> = graph.endpoints().filter(|e| speaks(&name, e)).collect();
         types::resolve(&registry, session, &name, &endpoints)
     };
     // The user named the service's type, not that of its request.
