@@ -43,7 +43,7 @@ impl Running {
         let topic = format!("rq{}/startRequest", self.0);
         graph.endpoints().filter(move |endpoint| {
             endpoint.kind == EndpointKind::Reader
-                && endpoint.dds_topic == topic
+                && *endpoint.dds_topic == *topic
                 && endpoint.type_name().starts_with(SessionCommand::TYPE_NAME)
         })
     }

@@ -148,7 +148,7 @@ mod tests {
             dds_topic: "rt/a".into(),
             dds_type: "".into(),
             type_hash: None,
-            qos,
+            qos: qos.into(),
             service_tag: None,
             part: None,
         }

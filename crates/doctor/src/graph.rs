@@ -45,7 +45,7 @@ pub(crate) fn names(graph: &Graph) -> Vec<Finding> {
 fn by_topic(graph: &Graph) -> BTreeMap<&str, Vec<&Endpoint>> {
     let mut topics = BTreeMap::<_, Vec<_>>::new();
     for endpoint in graph.endpoints() {
-        topics.entry(endpoint.dds_topic.as_str()).or_default().push(endpoint);
+        topics.entry(&*endpoint.dds_topic).or_default().push(endpoint);
     }
     topics
 }
@@ -171,7 +171,7 @@ mod tests {
             dds_topic: "rt/scan".into(),
             dds_type: ty.into(),
             type_hash: Some(hash.into()),
-            qos,
+            qos: qos.into(),
             service_tag: None,
             part: None,
         }

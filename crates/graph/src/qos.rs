@@ -10,7 +10,7 @@ use rustdds::{
 use crate::graph::EndpointKind;
 
 /// How hard a publisher tries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reliability {
     /// What is lost is sent again.
     Reliable,
@@ -19,7 +19,7 @@ pub enum Reliability {
 }
 
 /// Whether late joiners get earlier samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Durability {
     /// They get what comes next.
     Volatile,
@@ -28,7 +28,7 @@ pub enum Durability {
 }
 
 /// How many samples are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum History {
     /// The newest so many.
     KeepLast(u32),
@@ -39,7 +39,7 @@ pub enum History {
 }
 
 /// Who asserts that a publisher is alive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Liveliness {
     /// The DDS implementation, as long as the process lives.
     Automatic,
@@ -54,7 +54,7 @@ pub enum Liveliness {
 /// let qos = Qos::default().keep_last(1).transient_local();
 /// assert_eq!(qos, Qos::latched());
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Qos {
     /// Whether what is lost is sent again.
     pub reliability: Reliability,

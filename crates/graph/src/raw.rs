@@ -82,10 +82,10 @@ impl TopicSpec {
         Endpoint {
             gid,
             kind,
-            dds_topic: self.dds_topic.clone(),
+            dds_topic: self.dds_topic.as_str().into(),
             dds_type: self.dds_type.as_str().into(),
             type_hash: Some(self.type_hash.as_str().into()).filter(|_| !self.type_hash.is_empty()),
-            qos: self.qos,
+            qos: self.qos.into(),
             service_tag: None,
             part: self.part.map(Into::into),
         }

@@ -230,7 +230,7 @@ impl<S: 'static> Tape<S> {
         let ty = publishers[0].type_name();
         let same: Vec<&Endpoint> = publishers.iter().copied().filter(|p| p.type_name() == ty).collect();
         let hash = same.iter().find_map(|publisher| publisher.type_hash.as_deref()).map(str::to_owned);
-        let offers: Vec<Qos> = same.iter().map(|publisher| publisher.qos).collect();
+        let offers: Vec<Qos> = same.iter().map(|publisher| *publisher.qos).collect();
         let qos = self.qos(topic, &same);
         let track = Rc::new(Track { paused: self.0.paused.clone(), ..Track::default() });
         match self.subscribe(topic, &ty, hash.as_deref(), qos, &track) {
@@ -298,7 +298,7 @@ impl<S: 'static> Tape<S> {
         }
         for publisher in &same {
             if !reel.offers.contains(&publisher.qos) {
-                reel.offers.push(publisher.qos);
+                reel.offers.push(*publisher.qos);
             }
         }
         let qos = self.qos(topic, &same);

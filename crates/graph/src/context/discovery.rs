@@ -245,8 +245,8 @@ impl ContextInner {
         let graph = self.graph.borrow();
         let ours = graph.endpoint(&local)?;
         let (offered_by, requested_by) = match ours.kind {
-            EndpointKind::Writer => (ours.qos, Qos::from_policies(EndpointKind::Reader, requested)),
-            EndpointKind::Reader => (Qos::from_policies(EndpointKind::Writer, offered), ours.qos),
+            EndpointKind::Writer => (*ours.qos, Qos::from_policies(EndpointKind::Reader, requested)),
+            EndpointKind::Reader => (Qos::from_policies(EndpointKind::Writer, offered), *ours.qos),
         };
         // Whoever listens twice, to publishers that keep old samples and to those that do not, hears this one anyway.
         let listens_anyway = |other: &Endpoint| {
@@ -280,10 +280,10 @@ impl ContextInner {
         let endpoint = Endpoint {
             gid: found.guid.into(),
             kind,
-            dds_topic: found.topic_name,
+            dds_topic: found.topic_name.into(),
             dds_type: found.type_name.into(),
             type_hash: type_hash.map(Into::into),
-            qos: Qos::from_policies(kind, &found.qos),
+            qos: Qos::from_policies(kind, &found.qos).into(),
             service_tag,
             part: part.map(Into::into),
         };

@@ -23,15 +23,15 @@ pub struct Endpoint {
     /// Whether it reads or writes.
     pub kind: EndpointKind,
     /// The DDS topic name (`rt/chatter`).
-    pub dds_topic: String,
+    pub dds_topic: Box<str>,
     /// The DDS type name (`std_msgs::msg::dds_::String_`).
     pub dds_type: Arc<str>,
     /// `RIHS01_…` when the endpoint announced it.
     pub type_hash: Option<Arc<str>>,
     /// What it offers or requests.
-    pub qos: Qos,
+    pub qos: Arc<Qos>,
     /// Cyclone's `clientid=…` or `serviceid=…`: the same for both endpoints of one client or server.
-    pub service_tag: Option<String>,
+    pub service_tag: Option<Box<str>>,
     /// Of the topic, if the endpoint speaks or hears only one kind of what is said there.
     pub part: Option<Arc<str>>,
 }
@@ -95,7 +95,7 @@ pub struct UserData {
     /// The RIHS01 hash of its type.
     pub type_hash: Option<String>,
     /// What the two endpoints of a client or server have in common.
-    pub service_tag: Option<String>,
+    pub service_tag: Option<Box<str>>,
     /// The enclave that a participant is in.
     pub enclave: Option<String>,
     /// The part of a topic that an endpoint is about.
@@ -111,7 +111,7 @@ impl UserData {
         for pair in bytes[..end].split(|byte| *byte == b';') {
             match std::str::from_utf8(pair).ok().and_then(|pair| pair.split_once('=')) {
                 Some(("typehash", hash)) => pairs.type_hash = Some(hash.to_owned()),
-                Some(("clientid" | "serviceid", tag)) => pairs.service_tag = Some(tag.to_owned()),
+                Some(("clientid" | "serviceid", tag)) => pairs.service_tag = Some(tag.into()),
                 Some(("enclave", name)) => pairs.enclave = Some(name.to_owned()),
                 Some(("part", part)) => pairs.part = Some(part.to_owned()),
                 _ => {}

@@ -5,7 +5,8 @@
 mod endpoint;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashSet, VecDeque},
+    hash::Hash,
     sync::Arc,
 };
 
@@ -13,7 +14,7 @@ pub(crate) use endpoint::ros_name;
 pub use endpoint::{Endpoint, EndpointKind, Role, UserData};
 
 use crate::{
-    Gid, GidPrefix, Vendor,
+    Gid, GidPrefix, Qos, Vendor,
     discovery_info::{self, NodeEntities, ParticipantEntities},
 };
 
@@ -55,6 +56,18 @@ impl From<Vendor> for Peer {
     }
 }
 
+/// What many endpoints say takes memory once.
+fn share<T: ?Sized + Eq + Hash>(known: &mut HashSet<Arc<T>>, said: &mut Arc<T>, most: usize) {
+    // Anybody can invent types; those that no endpoint has any more are forgotten.
+    if known.len() > most {
+        known.retain(|shared| Arc::strong_count(shared) > 1);
+    }
+    match known.get(said) {
+        Some(shared) => *said = Arc::clone(shared),
+        None => drop(known.insert(Arc::clone(said))),
+    }
+}
+
 /// The graph as this participant knows it. A snapshot: ask the context again for a newer one.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
@@ -70,7 +83,9 @@ pub struct Graph {
     entities_size: usize,
     endpoints: BTreeMap<Gid, Arc<Endpoint>>,
     /// Names of types, and their hashes: every node has endpoints of the same few.
-    types: BTreeSet<Arc<str>>,
+    types: HashSet<Arc<str>>,
+    /// What they offer or request: likewise.
+    qualities: HashSet<Arc<Qos>>,
     /// Local endpoint to the endpoints it exchanges samples with.
     matches: BTreeMap<Gid, BTreeSet<Gid>>,
     /// Matched writers that had no history to give.
@@ -205,7 +220,7 @@ impl Graph {
     fn on_topic(&self, topic: &str, kind: EndpointKind) -> Vec<&Endpoint> {
         // Names are compared as DDS has them: taking each apart costs a recorder a fifth of a core.
         let Ok(dds_topic) = rosless_wire::names::topic_to_dds(topic) else { return Vec::new() };
-        self.endpoints().filter(|it| it.kind == kind && it.dds_topic == dds_topic).collect()
+        self.endpoints().filter(|it| it.kind == kind && *it.dds_topic == *dds_topic).collect()
     }
 
     /// The endpoints a local endpoint exchanges samples with.
@@ -238,7 +253,7 @@ impl Graph {
     fn tells_of_nodes(&self, prefix: &GidPrefix) -> bool {
         let (first, last) = (Gid::first_of(*prefix), Gid::last_of(*prefix));
         self.endpoints.range(first..=last).any(|(_, endpoint)| {
-            endpoint.kind == EndpointKind::Writer && endpoint.dds_topic == discovery_info::TOPIC
+            endpoint.kind == EndpointKind::Writer && *endpoint.dds_topic == *discovery_info::TOPIC
         })
     }
 
@@ -304,22 +319,12 @@ impl Graph {
     /// An endpoint was discovered, or made.
     pub fn add_endpoint(&mut self, mut endpoint: Endpoint) {
         if self.endpoint(&endpoint.gid) != Some(&endpoint) {
-            self.share(&mut endpoint.dds_type);
-            endpoint.type_hash.iter_mut().chain(&mut endpoint.part).for_each(|text| self.share(text));
+            let most = 2 * self.endpoints.len() + 64;
+            let texts = [Some(&mut endpoint.dds_type), endpoint.type_hash.as_mut(), endpoint.part.as_mut()];
+            texts.into_iter().flatten().for_each(|text| share(&mut self.types, text, most));
+            share(&mut self.qualities, &mut endpoint.qos, most);
             self.endpoints.insert(endpoint.gid, Arc::new(endpoint));
             self.generation += 1;
-        }
-    }
-
-    /// What many endpoints say takes memory once.
-    fn share(&mut self, text: &mut Arc<str>) {
-        // Anybody can invent types; those that no endpoint has any more are forgotten.
-        if self.types.len() > 2 * self.endpoints.len() + 64 {
-            self.types.retain(|text| Arc::strong_count(text) > 1);
-        }
-        match self.types.get(text) {
-            Some(known) => *text = Arc::clone(known),
-            None => drop(self.types.insert(Arc::clone(text))),
         }
     }
 
@@ -377,7 +382,7 @@ impl Graph {
         }
         let mut found = Vec::new();
         for remote in self.endpoints() {
-            for ours in by_topic.get(remote.dds_topic.as_str()).into_iter().flatten() {
+            for ours in by_topic.get(&*remote.dds_topic).into_iter().flatten() {
                 if ours.feeds(remote) || remote.feeds(ours) {
                     found.push((ours.gid, remote.gid));
                 }
@@ -434,7 +439,7 @@ mod tests {
             dds_topic: topic.into(),
             dds_type: dds_type.into(),
             type_hash: None,
-            qos: Qos::default(),
+            qos: Qos::default().into(),
             service_tag: None,
             part: None,
         }
@@ -546,7 +551,7 @@ mod tests {
         graph.add_endpoint(endpoint(gid(2, 2), Writer, "rt/chatter", "std_msgs::msg::dds_::Bool_"));
         graph.add_endpoint(endpoint(gid(2, 3), Reader, "rt/chatter", text));
         graph.add_endpoint(endpoint(gid(2, 4), Writer, "rt/other", text));
-        let best_effort = Qos::default().best_effort();
+        let best_effort = Arc::new(Qos::default().best_effort());
         graph.add_endpoint(Endpoint { qos: best_effort, ..endpoint(gid(2, 5), Writer, "rt/chatter", text) });
         graph.infer_matches(gid(1, 0).prefix());
         assert_eq!(graph.matched(&gid(1, 1)).collect::<Vec<_>>(), [&gid(2, 1)]);

@@ -196,8 +196,8 @@ mod tests {
             dds_topic: "rr/addReply".into(),
             dds_type: "pkg::srv::dds_::Add_Response_".into(),
             type_hash: None,
-            qos: Qos::services(),
-            service_tag: tag.map(str::to_owned),
+            qos: Qos::services().into(),
+            service_tag: tag.map(Into::into),
             part: None,
         }
     }

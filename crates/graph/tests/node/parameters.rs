@@ -296,7 +296,7 @@ fn chatter(args: &str) -> Result<(Qos, Qos, Node), Error> {
     let _again = events.subscribe::<Clock>(&node, "chatter".latched(), |_, _| {})?;
     let topic = node.resolve_topic("chatter")?;
     let graph = context.graph();
-    let (publisher, subscription) = (graph.publishers(&topic)[0].qos, graph.subscriptions(&topic)[0].qos);
+    let (publisher, subscription) = (*graph.publishers(&topic)[0].qos, *graph.subscriptions(&topic)[0].qos);
     events.run_for(&mut (), Duration::from_millis(50))?;
     Ok((publisher, subscription, node))
 }
