@@ -57,27 +57,47 @@ fn multicast_heard(hosts: &TwoHosts, host: usize) -> u64 {
     counted(hosts, host, "/proc/net/netstat", ("IpExt", "InMcastPkts"))
 }
 
-/// Without patch 0249 of RustDDS the kernel refuses some hundred.
-#[test]
-fn who_is_alone_speaks_to_ports_that_somebody_has_and_to_no_others() {
-    let Some(hosts) = TwoHosts::new() else { return };
+/// How many announcements of a node that is alone the kernel refuses, until the third to a port that somebody has.
+/// What is in `/proc` for it is made by `prepare`, a line for the shell.
+fn announcements_to_nobody(prepare: &str) -> u64 {
+    let Some(hosts) = TwoHosts::new() else { return 0 };
     // Where the participant of domain 7 with number 60 would listen.
     let port = 7410 + 250 * 7 + 2 * 60;
     let somebody = hosts.run_on(0, || UdpSocket::bind(("127.0.0.1", port)).expect("the port is free"));
     somebody.set_read_timeout(Some(PATIENCE)).expect("it waits");
     let refused = || counted(&hosts, 0, "/proc/net/snmp", ("Udp", "NoPorts"));
     let before = refused();
-    let _node = start(&hosts, 0, "listen", |command| {
-        command.env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST");
-    });
+    let mut command = hosts.command(0, "unshare");
+    command.args(["--mount", "sh", "-c", &format!("{prepare}; exec \"$0\" listen 1")]);
+    command.arg(example("host")).env("ROS_DOMAIN_ID", "7").env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST");
+    let _node = Daemon::spawn(command);
     // The announcements that go to all ports are the first three.
     for _ in 0..3 {
         let mut datagram = [0; 2000];
         let length = somebody.recv(&mut datagram).expect("it is spoken to");
         assert!(datagram[..length].starts_with(b"RTPS"));
     }
-    let refused = refused() - before;
-    assert!(refused < 100, "{refused} datagrams to nobody");
+    refused() - before
+}
+
+/// Without patch 0249 of RustDDS the kernel refuses some hundred.
+#[test]
+fn who_is_alone_speaks_to_ports_that_somebody_has_and_to_no_others() {
+    assert_eq!(announcements_to_nobody("true"), 0);
+}
+
+#[test]
+fn where_it_is_not_told_which_ports_somebody_has_all_are_spoken_to() {
+    if TwoHosts::new().is_none() {
+        return;
+    }
+    let without_table = "mount -t tmpfs none /proc";
+    // As in a sandbox that shows one, but not what is in it.
+    let without_us = "mkdir -p /proc/thread-self/net; echo title > /proc/thread-self/net/udp";
+    for prepare in [without_table, &format!("{without_table}; {without_us}")] {
+        let refused = announcements_to_nobody(prepare);
+        assert!(refused > 100, "{prepare}: {refused} datagrams to nobody");
+    }
 }
 
 /// What one participant reads is sent to it alone, and wakes nobody else; what two read is sent once.
