@@ -190,6 +190,17 @@ impl<S: 'static> Session<S> {
         Ok(self.graph())
     }
 
+    /// Like [`Session::discover`], for what was asked for by name: before it is not there a moment more is given.
+    ///
+    /// # Errors
+    /// When a signal came first.
+    pub fn look_for(&self, found: impl Fn(&Graph) -> bool) -> Result<Rc<Graph>> {
+        if !found(&*self.discover(&found)?) && self.spin_time.is_none() {
+            self.run_until(DOUBT, || found(&self.graph()))?;
+        }
+        Ok(self.graph())
+    }
+
     /// Runs until the graph has what is looked for or everybody has been heard; `false` when `longest` was over before.
     pub(crate) fn look_around(
         &self,
@@ -213,11 +224,7 @@ impl<S: 'static> Session<S> {
     /// When there is none of that name, with the names that come near.
     pub fn find_node(&self, name: &str) -> Result<String> {
         let name = absolute(name);
-        let mut graph = self.discover(|graph| graph.has_node(&name))?;
-        if !graph.has_node(&name) && self.spin_time.is_none() {
-            self.run_until(DOUBT, || self.graph().has_node(&name))?;
-            graph = self.graph();
-        }
+        let graph = self.look_for(|graph| graph.has_node(&name))?;
         if graph.has_node(&name) {
             return Ok(name);
         }

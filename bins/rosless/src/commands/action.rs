@@ -106,7 +106,7 @@ impl Command {
             }
             Self::Type { action_name } => {
                 let action = absolute(&action_name);
-                let graph = session.discover(|graph| graph.actions().contains_key(&action))?;
+                let graph = session.look_for(|graph| graph.actions().contains_key(&action))?;
                 let types = graph.actions().remove(&action).ok_or_else(|| unknown(&graph, &action))?;
                 match environment.json() {
                     true => output::json(&types),

@@ -51,10 +51,9 @@ impl Echo {
     pub(crate) fn run(&self, environment: &Environment, session: &Session) -> Result<()> {
         let action = absolute(&self.action_name);
         let topics = PARTS.map(|(_, end, _)| format!("{action}/_action/{end}"));
+        session.look_for(|graph| graph.actions().contains_key(&action))?;
         // An action is known by the end that takes goals; those that tell of it may come later.
-        let graph = session.discover(|graph| {
-            graph.actions().contains_key(&action) && topics.iter().all(|t| !graph.publishers(t).is_empty())
-        })?;
+        let graph = session.discover(|graph| topics.iter().all(|t| !graph.publishers(t).is_empty()))?;
         let found = graph.actions().remove(&action).ok_or_else(|| unknown(&graph, &action))?;
         let action_type = found.first().cloned().unwrap_or_default();
         let registry = environment.registry()?;

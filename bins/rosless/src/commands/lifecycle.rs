@@ -132,7 +132,7 @@ fn has_lifecycle(services: &Named, node: &str) -> bool {
 /// Waits for a node with a lifecycle.
 fn find(session: &Session, name: &str) -> Result<String> {
     let node = absolute(name);
-    let graph = session.discover(|graph| has_lifecycle(&graph.services(), &node))?;
+    let graph = session.look_for(|graph| has_lifecycle(&graph.services(), &node))?;
     if has_lifecycle(&graph.services(), &node) {
         return Ok(node);
     }

@@ -162,7 +162,7 @@ fn visible(graph: &Graph, include_hidden: bool) -> Named {
 /// Waits for a service; its full name and types.
 fn find(session: &Session, name: &str) -> Result<(std::rc::Rc<Graph>, String, Vec<String>)> {
     let name = absolute(name);
-    let graph = session.discover(|graph| graph.services().contains_key(&name))?;
+    let graph = session.look_for(|graph| graph.services().contains_key(&name))?;
     let mut services = graph.services();
     match services.remove(&name) {
         Some(types) => Ok((graph, name, types.into_iter().collect())),

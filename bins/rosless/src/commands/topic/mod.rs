@@ -100,7 +100,7 @@ impl Command {
             Self::Type { topic_name } => {
                 let topic = absolute(&topic_name);
                 let session = environment.join()?;
-                let graph = session.discover(|graph| graph.topics().contains_key(&topic))?;
+                let graph = session.look_for(|graph| graph.topics().contains_key(&topic))?;
                 let types = graph.topics().remove(&topic).ok_or_else(|| unknown(&graph, &topic))?;
                 match environment.json() {
                     true => output::json(&types),
@@ -360,7 +360,8 @@ impl Source {
             let publishers = graph.publishers(&topic);
             !publishers.is_empty() && publishers.iter().all(|p| graph.node_of(&p.gid).is_some())
         };
-        let mut graph = session.discover(complete)?;
+        let mut graph =
+            if wanted.is_some() { session.discover(complete)? } else { session.look_for(complete)? };
         if graph.publishers(&topic).is_empty() {
             err!("WARNING: topic [{topic}] does not appear to be published yet");
         }
