@@ -319,7 +319,8 @@ impl Graph {
     /// An endpoint was discovered, or made.
     pub fn add_endpoint(&mut self, mut endpoint: Endpoint) {
         if self.endpoint(&endpoint.gid) != Some(&endpoint) {
-            let most = 2 * self.endpoints.len() + 64;
+            // More than all of them say, so that tidying up finds something.
+            let most = 4 * self.endpoints.len() + 64;
             let texts = [Some(&mut endpoint.dds_type), endpoint.type_hash.as_mut(), endpoint.part.as_mut()];
             texts.into_iter().flatten().for_each(|text| share(&mut self.types, text, most));
             share(&mut self.qualities, &mut endpoint.qos, most);
